@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Profile: CPU time by (ran-on, served, source, basis, stack). Everything that reports and
+// exports is a function of a Profile; nothing here knows of a live kernel.
+//
+// Tables (labels, mappings, frames, stacks, strings) are interned and append-only; samples refer
+// to them by index. Adding the same sample twice sums its values, so a Profile is as large as the
+// number of different things that happened, not as the number of samples taken.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace pkprof {
+
+// Why a label was charged. The numbers are part of the file format: append only.
+enum class Basis : uint8_t {
+  own = 0,          // the process ran in its own context (user code, system call, fault)
+  consumed = 1,     // it took the object that carried the work
+  owner = 2,        // it holds the object (a socket, a timer) that the work was for
+  submitter = 3,    // it submitted the request
+  dirtier = 4,      // it dirtied the page
+  queuer = 5,       // it queued the work
+  voted = 6,        // it had the largest part in a shared object
+  provisional = 7,  // the best guess at hand when the account had to be closed
+};
+[[nodiscard]] std::string_view to_string(Basis basis);
+inline constexpr int basis_count = 8;
+
+enum class LabelKind : uint8_t { process = 0, kernel, idle, other, unclaimed };
+
+// Who ran or who was served. For `process`, identity is {pid, start_ns}; comm, exe and cgroup are
+// as first seen, since the process may be gone. Kernel threads are processes with `kthread` set.
+struct Label {
+  LabelKind kind = LabelKind::kernel;
+  uint32_t pid = 0;       // thread group id; 0 unless kind is process
+  uint64_t start_ns = 0;  // start of the process, nanoseconds since boot
+  bool kthread = false;
+  uint32_t parent_pid = 0;
+  std::string comm;
+  std::string exe;     // path, empty when it could not be had
+  std::string cgroup;  // path below the cgroup v2 mount, empty when it could not be had
+  std::string reason;  // for unclaimed: dropped, forwarded, expired, lost, untracked, ...
+  // "nginx:1234", "KERNEL", "IDLE", "OTHER", "UNCLAIMED:dropped". Not cleaned for any output.
+  [[nodiscard]] std::string name() const;
+};
+
+using LabelId = uint32_t;
+using FrameId = uint32_t;
+using StackId = uint32_t;
+using StringId = uint32_t;
+using MappingId = uint32_t;
+inline constexpr MappingId no_mapping = UINT32_MAX;
+
+struct Mapping {
+  uint64_t start = 0;   // of the mapped range, as it was in memory
+  uint64_t limit = 0;   // first address past it
+  uint64_t offset = 0;  // file offset of `start`
+  std::string file;     // path; "[kernel.kallsyms]", "[module]", "[bpf]", "[vdso]" for the rest
+  std::string build_id;  // lower-case hex, empty when there is none
+  auto operator<=>(const Mapping&) const = default;
+};
+
+enum class FrameKind : uint8_t { user = 0, kernel = 1, pseudo = 2 };
+
+// One place in code. A pseudo frame has only a function: a source ("softirq:NET_RX",
+// "syscall:recvfrom") that stands between the frames of two contexts.
+struct Frame {
+  FrameKind kind = FrameKind::user;
+  MappingId mapping = no_mapping;
+  uint64_t address = 0;   // as in memory; 0 for pseudo frames
+  StringId function = 0;  // demangled name, string 0 ("") when not known
+  StringId file = 0;
+  uint32_t line = 0;
+  auto operator<=>(const Frame&) const = default;
+};
+
+// What a sample is counted under. `stack` is leaf first.
+struct SampleKey {
+  LabelId ran_on = 0;
+  LabelId served = 0;
+  StringId source = 0;  // "user", "syscall:read", "fault", "softirq:NET_RX", "irq:...", ...
+  Basis basis = Basis::own;
+  StackId stack = 0;  // stack 0 is the empty stack
+  uint32_t thread = 0;  // thread id that ran, 0 when threads are not labelled
+  auto operator<=>(const SampleKey&) const = default;
+};
+
+struct SampleValue {
+  uint64_t count = 0;     // samples
+  uint64_t ns = 0;        // CPU time these samples stand for
+  uint64_t exact_ns = 0;  // CPU time measured by entry and exit, where it was
+  uint64_t calls = 0;     // calls counted, where they were
+  SampleValue& operator+=(const SampleValue& o);
+  auto operator<=>(const SampleValue&) const = default;
+};
+
+// What is true of the whole recording.
+struct Meta {
+  std::string kernel;   // uname -r
+  std::string host;     // nodename
+  std::string command;  // of `record -- CMD`, empty otherwise
+  uint32_t cpus = 0;
+  uint64_t start_unix_ns = 0;  // wall-clock time of the start
+  uint64_t duration_ns = 0;
+  uint64_t frequency_hz = 0;
+  uint64_t samples_taken = 0;
+  uint64_t samples_lost = 0;
+  uint64_t cost_kernel_ns = 0;  // what pkprof itself took, measured
+  uint64_t cost_user_ns = 0;
+  std::vector<std::string> degraded;  // capabilities that were missing, a sentence each
+  std::map<std::string, uint64_t> counters;  // every "nothing is lost silently" counter, by name
+  bool operator==(const Meta&) const = default;
+};
+
+class Profile {
+ public:
+  Profile();
+
+  Meta meta;
+
+  LabelId label(const Label& label);  // interned by (kind, pid, start_ns, reason)
+  StringId string(std::string_view text);
+  MappingId mapping(const Mapping& mapping);
+  FrameId frame(const Frame& frame);
+  StackId stack(std::span<const FrameId> leaf_first);
+  void add(const SampleKey& key, const SampleValue& value);
+
+  [[nodiscard]] const std::vector<Label>& labels() const { return labels_; }
+  [[nodiscard]] const std::string& text(StringId id) const { return *strings_[id]; }
+  [[nodiscard]] const std::vector<Mapping>& mappings() const { return mappings_; }
+  [[nodiscard]] const std::vector<Frame>& frames() const { return frames_; }
+  [[nodiscard]] std::span<const FrameId> frames_of(StackId id) const;  // leaf first
+  [[nodiscard]] size_t stack_count() const { return stack_bounds_.size() - 1; }
+
+  struct Sample {
+    SampleKey key;
+    SampleValue value;
+  };
+  [[nodiscard]] const std::vector<Sample>& samples() const { return samples_; }
+
+  // cpus x duration: what rule 1 (the ledger sums) is checked against.
+  [[nodiscard]] uint64_t cpu_ns() const { return meta.cpus * meta.duration_ns; }
+
+ private:
+  std::vector<Label> labels_;
+  std::vector<const std::string*> strings_;
+  std::vector<Mapping> mappings_;
+  std::vector<Frame> frames_;
+  std::vector<FrameId> stack_frames_;
+  std::vector<uint64_t> stack_bounds_;  // stack i is stack_frames_[bounds[i] .. bounds[i+1])
+  std::vector<Sample> samples_;
+  // Lookup tables; see profile.cc.
+  std::unordered_map<std::string, StringId> string_ids_;
+  std::map<std::tuple<LabelKind, uint32_t, uint64_t, std::string>, LabelId> label_ids_;
+  std::map<Mapping, MappingId> mapping_ids_;
+  std::unordered_multimap<uint64_t, FrameId> frame_ids_;
+  std::unordered_multimap<uint64_t, StackId> stack_ids_;
+  std::unordered_multimap<uint64_t, uint32_t> sample_ids_;
+};
+
+}  // namespace pkprof

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// From addresses to names, after the fact: kernel addresses through kallsyms, user addresses
+// through a history of each process's mappings (recorded while it lived) and the ELF files.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace pkprof {
+
+struct KernelSymbol {
+  std::string_view name;    // valid as long as the KernelSymbols
+  std::string_view module;  // "" for the kernel proper, "bpf" for BPF programs
+  uint64_t start = 0;
+  uint64_t end = 0;  // first address past it
+};
+
+// The kernel's symbol table. Sources, in this order: a text in /proc/kallsyms format whose
+// addresses are not hidden, or entries handed in by the collector (the BPF ksym iterator shows
+// addresses that kptr_restrict hides).
+class KernelSymbols {
+ public:
+  // Parses kallsyms text ("ffffffff81000000 T _stext\t[module]"). Fails when the text is empty or
+  // every address is zero (kptr_restrict), with a message that says so. Malformed lines are
+  // skipped and counted. Only text symbols (t T w W) are kept.
+  static Result<KernelSymbols> parse(std::string_view kallsyms);
+  static Result<KernelSymbols> from_proc();  // reads /proc/kallsyms
+
+  KernelSymbols();
+  ~KernelSymbols();
+  KernelSymbols(KernelSymbols&&) noexcept;
+  KernelSymbols& operator=(KernelSymbols&&) noexcept;
+
+  // The symbol that covers the address; nullptr when none does.
+  [[nodiscard]] const KernelSymbol* find(uint64_t address) const;
+  // All symbols of that exact name (static functions may share one).
+  [[nodiscard]] std::vector<KernelSymbol> by_name(std::string_view name) const;
+  [[nodiscard]] size_t size() const;
+  [[nodiscard]] size_t malformed() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// One mapping of a process at one time, from PERF_RECORD_MMAP2 or /proc/PID/maps.
+struct UserMap {
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint64_t offset = 0;
+  uint64_t inode = 0;
+  uint32_t device_major = 0;
+  uint32_t device_minor = 0;
+  std::string file;  // as the kernel names it: a path, "//anon", "[vdso]", "/x (deleted)"
+};
+
+struct UserFrame {
+  std::string function;  // demangled, innermost inlined function not expanded; "" if not known
+  std::string source_file;  // "" unless line information is wanted and at hand
+  uint32_t line = 0;
+  UserMap map;  // start == end when no mapping covered the address
+  std::string build_id;  // hex of the file, "" when none
+};
+
+// Options shared by all users of a UserSymbols.
+struct UserSymbolsOptions {
+  std::string root;  // prefix for every path, for tests; "" is the system's root
+  std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
+  bool lines = false;
+};
+
+// The mappings of every process over time, and names for the addresses in them.
+// Processes are known by the caller's key (a label); the caller feeds the history in order.
+class UserSymbols {
+ public:
+  explicit UserSymbols(UserSymbolsOptions options = {});
+  ~UserSymbols();
+  UserSymbols(UserSymbols&&) noexcept;
+  UserSymbols& operator=(UserSymbols&&) noexcept;
+
+  // History. Maps that overlap older ones of the process replace them from now on.
+  void add_map(uint64_t process, const UserMap& map);
+  void fork(uint64_t parent, uint64_t child);  // the child starts with the parent's maps
+  void exec(uint64_t process);                 // forgets the maps; the next add_map starts anew
+  // Reads /proc/PID/maps for a process that was there before the recording. Also notes the
+  // process's root (/proc/PID/root) so that files of containers are found. A process that is
+  // gone is not an error: it has no maps.
+  Result<> read_proc(uint64_t process, uint32_t pid);
+  // The path of JIT symbols (/tmp/perf-PID.map, in the process's own mount namespace and with its
+  // own pid there) is read lazily at the first unknown address in anonymous memory.
+  void set_pid(uint64_t process, uint32_t pid);
+
+  // The name for an address of the process, with the maps it has now (that is, call it before
+  // feeding history that came after the sample). Never fails: what is not known is empty.
+  [[nodiscard]] UserFrame find(uint64_t process, uint64_t address);
+
+  // What went wrong, a sentence each, for the report's face ("/usr/bin/x changed since ...").
+  [[nodiscard]] std::vector<std::string> warnings() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// C++ (Itanium) and Rust (legacy and v0) names; anything else comes back as it is.
+// Rust's trailing hash (::h0123456789abcdef) is dropped.
+[[nodiscard]] std::string demangle(std::string_view mangled);
+
+}  // namespace pkprof
