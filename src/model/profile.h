@@ -10,12 +10,15 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
+
+#include "model/index_table.h"
 
 namespace pkprof {
 
@@ -31,9 +34,12 @@ enum class Basis : uint8_t {
   provisional = 7,  // the best guess at hand when the account had to be closed
 };
 [[nodiscard]] std::string_view to_string(Basis basis);
+[[nodiscard]] std::optional<Basis> basis_from_string(std::string_view name);
 inline constexpr int basis_count = 8;
 
 enum class LabelKind : uint8_t { process = 0, kernel, idle, other, unclaimed };
+[[nodiscard]] std::string_view to_string(LabelKind kind);
+[[nodiscard]] std::optional<LabelKind> label_kind_from_string(std::string_view name);
 
 // Who ran or who was served. For `process`, identity is {pid, start_ns}; comm, exe and cgroup are
 // as first seen, since the process may be gone. Kernel threads are processes with `kthread` set.
@@ -49,6 +55,7 @@ struct Label {
   std::string reason;  // for unclaimed: dropped, forwarded, expired, lost, untracked, ...
   // "nginx:1234", "KERNEL", "IDLE", "OTHER", "UNCLAIMED:dropped". Not cleaned for any output.
   [[nodiscard]] std::string name() const;
+  bool operator==(const Label&) const = default;
 };
 
 using LabelId = uint32_t;
@@ -59,15 +66,17 @@ using MappingId = uint32_t;
 inline constexpr MappingId no_mapping = UINT32_MAX;
 
 struct Mapping {
-  uint64_t start = 0;   // of the mapped range, as it was in memory
-  uint64_t limit = 0;   // first address past it
-  uint64_t offset = 0;  // file offset of `start`
-  std::string file;     // path; "[kernel.kallsyms]", "[module]", "[bpf]", "[vdso]" for the rest
+  uint64_t start = 0;    // of the mapped range, as it was in memory
+  uint64_t limit = 0;    // first address past it
+  uint64_t offset = 0;   // file offset of `start`
+  std::string file;      // path; "[kernel.kallsyms]", "[module]", "[bpf]", "[vdso]" for the rest
   std::string build_id;  // lower-case hex, empty when there is none
   auto operator<=>(const Mapping&) const = default;
 };
 
 enum class FrameKind : uint8_t { user = 0, kernel = 1, pseudo = 2 };
+[[nodiscard]] std::string_view to_string(FrameKind kind);
+[[nodiscard]] std::optional<FrameKind> frame_kind_from_string(std::string_view name);
 
 // One place in code. A pseudo frame has only a function: a source ("softirq:NET_RX",
 // "syscall:recvfrom") that stands between the frames of two contexts.
@@ -87,7 +96,7 @@ struct SampleKey {
   LabelId served = 0;
   StringId source = 0;  // "user", "syscall:read", "fault", "softirq:NET_RX", "irq:...", ...
   Basis basis = Basis::own;
-  StackId stack = 0;  // stack 0 is the empty stack
+  StackId stack = 0;    // stack 0 is the empty stack
   uint32_t thread = 0;  // thread id that ran, 0 when threads are not labelled
   auto operator<=>(const SampleKey&) const = default;
 };
@@ -114,18 +123,21 @@ struct Meta {
   uint64_t samples_lost = 0;
   uint64_t cost_kernel_ns = 0;  // what pkprof itself took, measured
   uint64_t cost_user_ns = 0;
-  std::vector<std::string> degraded;  // capabilities that were missing, a sentence each
+  std::vector<std::string> degraded;         // capabilities that were missing, a sentence each
   std::map<std::string, uint64_t> counters;  // every "nothing is lost silently" counter, by name
   bool operator==(const Meta&) const = default;
 };
 
 class Profile {
  public:
+  // Holds label 0 (KERNEL), string 0 ("") and stack 0 (empty) from the start.
   Profile();
 
   Meta meta;
 
-  LabelId label(const Label& label);  // interned by (kind, pid, start_ns, reason)
+  // Interned by (kind, pid, start_ns, reason). The rest of a label is as first given, but what
+  // was empty then is filled in when it comes later.
+  LabelId label(const Label& label);
   StringId string(std::string_view text);
   MappingId mapping(const Mapping& mapping);
   FrameId frame(const Frame& frame);
@@ -133,7 +145,7 @@ class Profile {
   void add(const SampleKey& key, const SampleValue& value);
 
   [[nodiscard]] const std::vector<Label>& labels() const { return labels_; }
-  [[nodiscard]] const std::string& text(StringId id) const { return *strings_[id]; }
+  [[nodiscard]] const std::string& text(StringId id) const { return strings_[id]; }
   [[nodiscard]] const std::vector<Mapping>& mappings() const { return mappings_; }
   [[nodiscard]] const std::vector<Frame>& frames() const { return frames_; }
   [[nodiscard]] std::span<const FrameId> frames_of(StackId id) const;  // leaf first
@@ -142,6 +154,7 @@ class Profile {
   struct Sample {
     SampleKey key;
     SampleValue value;
+    bool operator==(const Sample&) const = default;
   };
   [[nodiscard]] const std::vector<Sample>& samples() const { return samples_; }
 
@@ -150,19 +163,19 @@ class Profile {
 
  private:
   std::vector<Label> labels_;
-  std::vector<const std::string*> strings_;
+  std::deque<std::string> strings_;  // a deque, so that text() stays valid while it grows
   std::vector<Mapping> mappings_;
   std::vector<Frame> frames_;
   std::vector<FrameId> stack_frames_;
   std::vector<uint64_t> stack_bounds_;  // stack i is stack_frames_[bounds[i] .. bounds[i+1])
   std::vector<Sample> samples_;
-  // Lookup tables; see profile.cc.
-  std::unordered_map<std::string, StringId> string_ids_;
-  std::map<std::tuple<LabelKind, uint32_t, uint64_t, std::string>, LabelId> label_ids_;
-  std::map<Mapping, MappingId> mapping_ids_;
-  std::unordered_multimap<uint64_t, FrameId> frame_ids_;
-  std::unordered_multimap<uint64_t, StackId> stack_ids_;
-  std::unordered_multimap<uint64_t, uint32_t> sample_ids_;
+  // Who is where in the tables above; positions only, so a Profile can be copied.
+  IndexTable label_index_;
+  IndexTable string_index_;
+  IndexTable mapping_index_;
+  IndexTable frame_index_;
+  IndexTable stack_index_;
+  IndexTable sample_index_;
 };
 
 }  // namespace pkprof

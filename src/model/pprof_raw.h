@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A profile.proto message as it is in the bytes: tables of numbers that are not yet known to lead
+// anywhere, strings as views, samples as unparsed messages. Private to src/model.
+//
+// A bad file is an exception here (protozero throws its own anyway): Malformed, or
+// protozero::exception. decode_pprof turns both into an Error.
+#pragma once
+
+#include <cstdint>
+#include <protozero/pbf_reader.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pkprof::pprof {
+
+struct Malformed {
+  std::string what;
+};
+
+inline void require(bool condition, const char* what) {
+  if (!condition) throw Malformed{what};
+}
+
+struct RawValueType {
+  uint64_t type = 0, unit = 0;
+};
+struct RawMapping {
+  uint64_t id = 0, start = 0, limit = 0, offset = 0, file = 0, build_id = 0;
+};
+struct RawLocation {
+  uint64_t id = 0, mapping = 0, address = 0, function = 0, line = 0;
+};
+struct RawFunction {
+  uint64_t id = 0, name = 0, file = 0;
+};
+struct RawLabel {
+  uint64_t key = 0, str = 0, num = 0;
+};
+
+struct RawFile {
+  std::vector<std::string_view> strings;
+  std::vector<RawValueType> value_types;
+  std::vector<RawMapping> mappings;
+  std::vector<RawLocation> locations;
+  std::vector<RawFunction> functions;
+  std::vector<uint64_t> comments;
+  std::vector<protozero::data_view> samples;
+  uint64_t time = 0;
+  uint64_t duration = 0;
+
+  [[nodiscard]] std::string_view text(uint64_t index) const {
+    require(index < strings.size(), "a string index is out of range");
+    return strings[index];
+  }
+};
+
+// The views in the result are valid as long as `bytes`.
+[[nodiscard]] RawFile read_raw(std::string_view bytes);
+
+// One sample. The lists are cleared first, so that their memory can be used again.
+void read_raw_sample(protozero::data_view sample, std::vector<uint64_t>& locations,
+                     std::vector<uint64_t>& values, std::vector<RawLabel>& labels);
+
+}  // namespace pkprof::pprof
