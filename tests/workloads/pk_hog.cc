@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The innocent bystander: burns CPU in user space and asks the kernel for nothing. All kernel time
+// found on its CPU while it runs was for somebody else (or for the clock).
+#include <cstdint>
+
+#include "workload.h"
+
+int main(int argc, char** argv) {
+  using namespace pkprof::workload;
+  CLI::App app("Burns CPU in user space, with no system call until the end.");
+  Common common;
+  common.add_to(app);
+  CLI11_PARSE(app, argc, argv);
+  begin(common);
+  say_ready();
+
+  const uint64_t start = now_ns();
+  uint64_t loops = 0;
+  volatile uint64_t sink = 1;
+  while (!stopped()) {
+    for (int i = 0; i < 1000; ++i) sink = sink * 6364136223846793005U + 1442695040888963407U;
+    ++loops;
+  }
+  print_result({{"program", "pk_hog"}, {"wall_ns", now_ns() - start}, {"loops", loops}});
+  return 0;
+}
