@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,14 @@ struct KernelSymbol {
   uint64_t end = 0;  // first address past it
 };
 
+// A symbol as the collector hands it in. `type` is kallsyms' letter; `module` as in KernelSymbol.
+struct KernelEntry {
+  uint64_t address = 0;
+  std::string_view name;
+  std::string_view module;
+  char type = 't';
+};
+
 // The kernel's symbol table. Sources, in this order: a text in /proc/kallsyms format whose
 // addresses are not hidden, or entries handed in by the collector (the BPF ksym iterator shows
 // addresses that kptr_restrict hides).
@@ -30,17 +39,22 @@ class KernelSymbols {
   // skipped and counted. Only text symbols (t T w W) are kept.
   static Result<KernelSymbols> parse(std::string_view kallsyms);
   static Result<KernelSymbols> from_proc();  // reads /proc/kallsyms
+  // The same from entries in any order; they are copied. Fails as parse() does.
+  static Result<KernelSymbols> from_entries(std::span<const KernelEntry> entries);
 
   KernelSymbols();
   ~KernelSymbols();
   KernelSymbols(KernelSymbols&&) noexcept;
   KernelSymbols& operator=(KernelSymbols&&) noexcept;
 
-  // The symbol that covers the address; nullptr when none does.
+  // The symbol that covers the address; nullptr when none does. Of several at one address it is
+  // the one that a reader would look for (see kallsyms.cc).
   [[nodiscard]] const KernelSymbol* find(uint64_t address) const;
   // All symbols of that exact name (static functions may share one).
   [[nodiscard]] std::vector<KernelSymbol> by_name(std::string_view name) const;
-  [[nodiscard]] size_t size() const;
+  // Every symbol, aliases too, by address.
+  [[nodiscard]] std::span<const KernelSymbol> all() const;
+  [[nodiscard]] size_t size() const;  // of all()
   [[nodiscard]] size_t malformed() const;
 
  private:
@@ -57,14 +71,17 @@ struct UserMap {
   uint32_t device_major = 0;
   uint32_t device_minor = 0;
   std::string file;  // as the kernel names it: a path, "//anon", "[vdso]", "/x (deleted)"
+  // Lower-case hex, where the kernel told it (PERF_RECORD_MISC_MMAP_BUILD_ID; there is no inode
+  // then). The file must have it to be believed.
+  std::string build_id;
 };
 
 struct UserFrame {
-  std::string function;  // demangled, innermost inlined function not expanded; "" if not known
+  std::string function;     // demangled, innermost inlined function not expanded; "" if not known
   std::string source_file;  // "" unless line information is wanted and at hand
   uint32_t line = 0;
-  UserMap map;  // start == end when no mapping covered the address
-  std::string build_id;  // hex of the file, "" when none
+  UserMap map;           // start == end when no mapping covered the address
+  std::string build_id;  // lower-case hex of the file, "" when none
 };
 
 // Options shared by all users of a UserSymbols.
@@ -72,10 +89,12 @@ struct UserSymbolsOptions {
   std::string root;  // prefix for every path, for tests; "" is the system's root
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
   bool lines = false;
+  uint64_t memory_limit = uint64_t{2} << 30;  // for symbol tables; later files stay unnamed
 };
 
 // The mappings of every process over time, and names for the addresses in them.
 // Processes are known by the caller's key (a label); the caller feeds the history in order.
+// Files are opened when the first address in them is asked for. Not for several threads at once.
 class UserSymbols {
  public:
   explicit UserSymbols(UserSymbolsOptions options = {});
@@ -87,16 +106,19 @@ class UserSymbols {
   void add_map(uint64_t process, const UserMap& map);
   void fork(uint64_t parent, uint64_t child);  // the child starts with the parent's maps
   void exec(uint64_t process);                 // forgets the maps; the next add_map starts anew
+  void exit(uint64_t process);                 // forgets the process; no sample of it is to come
   // Reads /proc/PID/maps for a process that was there before the recording. Also notes the
   // process's root (/proc/PID/root) so that files of containers are found. A process that is
   // gone is not an error: it has no maps.
   Result<> read_proc(uint64_t process, uint32_t pid);
   // The path of JIT symbols (/tmp/perf-PID.map, in the process's own mount namespace and with its
-  // own pid there) is read lazily at the first unknown address in anonymous memory.
+  // own pid there) is read lazily at the first unknown address in anonymous memory. Also notes
+  // the process's root, as read_proc does: call it while the process lives.
   void set_pid(uint64_t process, uint32_t pid);
 
   // The name for an address of the process, with the maps it has now (that is, call it before
-  // feeding history that came after the sample). Never fails: what is not known is empty.
+  // feeding history that came after the sample). Never fails: what is not known is empty. For a
+  // return address ask for the address less one: a call may be the last thing in a function.
   [[nodiscard]] UserFrame find(uint64_t process, uint64_t address);
 
   // What went wrong, a sentence each, for the report's face ("/usr/bin/x changed since ...").

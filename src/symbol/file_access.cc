@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files are opened in two steps: O_PATH names the object without opening it, fstat tells what it
+// is, and only a regular file is opened, through the descriptor that was examined.
+#include "symbol/file_access.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace pkprof {
+namespace {
+
+// openat2 came with Linux 5.6; before it links are followed from our own root. What they lead to
+// is still verified by its inode.
+Fd open_below(int root, const std::string& path) {
+  struct open_how how = {};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  const long fd = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how);
+  if (fd >= 0) return Fd(static_cast<int>(fd));
+  if (errno != ENOSYS && errno != EPERM) return Fd();
+  const size_t skip = std::min(path.find_first_not_of('/'), path.size());
+  return Fd(::openat(root, path.c_str() + skip, O_PATH | O_CLOEXEC));
+}
+
+Result<Fd> reopen_if_regular(const Fd& named, const std::string& path) {
+  if (!named.valid()) return fail_errno(path);
+  struct stat st = {};
+  if (::fstat(named.get(), &st) != 0) return fail_errno(path);
+  if (!S_ISREG(st.st_mode)) return fail(path + ": not a regular file");
+  const std::string link = "/proc/self/fd/" + std::to_string(named.get());
+  Fd fd(::open(link.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!fd.valid()) return fail_errno(path);
+  return fd;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<RootDir>> RootDir::open(const std::string& path) {
+  auto root = std::make_shared<RootDir>();
+  root->fd_ = Fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root->fd_.valid()) return fail_errno(path);
+  return root;
+}
+
+Result<Fd> RootDir::open_regular(const std::string& path) const {
+  return reopen_if_regular(open_below(fd_.get(), path), path);
+}
+
+Result<Fd> open_regular_magic(const std::string& path) {
+  return reopen_if_regular(Fd(::open(path.c_str(), O_PATH | O_CLOEXEC)), path);
+}
+
+Result<std::string> read_up_to(int fd, size_t limit, bool* truncated) {
+  std::string text;
+  size_t used = 0;
+  if (truncated != nullptr) *truncated = false;
+  for (;;) {
+    // Room for one byte more than the limit, to see whether there is more.
+    if (used == text.size()) {
+      text.resize(std::min(limit + 1, std::max<size_t>(size_t{64} << 10, used * 2)));
+    }
+    const ssize_t got = ::read(fd, text.data() + used, text.size() - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_errno("read");
+    if (got == 0) break;
+    used += static_cast<size_t>(got);
+    if (used > limit) {
+      if (truncated != nullptr) *truncated = true;
+      used = limit;
+      break;
+    }
+  }
+  text.resize(used);
+  return text;
+}
+
+Result<std::string> read_proc_file(const std::string& path, size_t limit) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return fail_errno(path);
+  auto text = read_up_to(fd.get(), limit);
+  if (!text) return std::unexpected(text.error().in(path));
+  return text;
+}
+
+std::string to_hex(std::string_view bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string hex;
+  hex.reserve(bytes.size() * 2);
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    hex += digits[byte >> 4];
+    hex += digits[byte & 15];
+  }
+  return hex;
+}
+
+}  // namespace pkprof

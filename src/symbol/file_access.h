@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening files that somebody else chose. The name may lead to a FIFO, a device, a link out of a
+// container or a file of any size; none of these may block, act or eat memory.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace pkprof {
+
+// A directory below which paths are resolved as if it were "/": links cannot lead out of it.
+// Holds a descriptor, so that a container's files can be found after its processes are gone.
+class RootDir {
+ public:
+  static Result<std::shared_ptr<RootDir>> open(const std::string& path);
+
+  // Whether `path` (absolute, as seen from this root) is a regular file, opened for reading. The
+  // file is examined before it is opened, since opening a device may already do something.
+  [[nodiscard]] Result<Fd> open_regular(const std::string& path) const;
+
+ private:
+  Fd fd_;
+};
+
+// The same for a path that is to be followed through /proc's magic links.
+[[nodiscard]] Result<Fd> open_regular_magic(const std::string& path);
+
+// Up to `limit` bytes of a file from its beginning; `truncated` tells whether there were more.
+// Works for /proc, whose files have no size.
+[[nodiscard]] Result<std::string> read_up_to(int fd, size_t limit, bool* truncated = nullptr);
+[[nodiscard]] Result<std::string> read_proc_file(const std::string& path, size_t limit);
+
+[[nodiscard]] std::string to_hex(std::string_view bytes);
+
+}  // namespace pkprof

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Only executable mappings are kept: samples are of code, and a process may have thousands of
+// mappings that are not.
+#include "symbol/maps.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "symbol/parse.h"
+
+namespace pkprof {
+namespace {
+
+// The kernel writes a newline in a name as "\012" and leaves every other byte as it is.
+std::string unescape(std::string_view name) {
+  std::string out;
+  out.reserve(name.size());
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (name.substr(i, 4) == "\\012") {
+      out += '\n';
+      i += 3;
+    } else {
+      out += name[i];
+    }
+  }
+  return out;
+}
+
+// "7f00-8f00 r-xp 00001000 fe:01 1234    /usr/lib/libc.so.6"
+bool parse_line(std::string_view line, UserMap& map, bool& executable) {
+  uint64_t major = 0;
+  uint64_t minor = 0;
+  if (!take_number(line, 16, map.start) || !take_char(line, '-') ||
+      !take_number(line, 16, map.end) || !take_char(line, ' ') || line.size() < 5) {
+    return false;
+  }
+  executable = line[2] == 'x';
+  line.remove_prefix(4);
+  if (!take_char(line, ' ') || !take_number(line, 16, map.offset) || !take_char(line, ' ') ||
+      !take_number(line, 16, major) || !take_char(line, ':') || !take_number(line, 16, minor) ||
+      !take_char(line, ' ') || !take_number(line, 10, map.inode)) {
+    return false;
+  }
+  if (map.end <= map.start || major > UINT32_MAX || minor > UINT32_MAX) return false;
+  map.device_major = static_cast<uint32_t>(major);
+  map.device_minor = static_cast<uint32_t>(minor);
+  skip_spaces(line);
+  map.file = unescape(line);
+  return true;
+}
+
+}  // namespace
+
+UserMap MapPiece::as_map() const {
+  UserMap map = origin->map;
+  map.offset = file_offset(start);
+  map.start = start;
+  map.end = end;
+  return map;
+}
+
+void MapTable::add(const UserMap& map) {
+  if (map.end <= map.start) return;
+  auto origin = std::make_shared<MapOrigin>(MapOrigin{map, false, nullptr});
+  MapPiece piece{map.start, map.end, std::move(origin)};
+  // Those that the new one touches: from the first that ends after its start.
+  auto first = std::partition_point(pieces_.begin(), pieces_.end(),
+                                    [&](const MapPiece& p) { return p.end <= map.start; });
+  auto last = std::partition_point(first, pieces_.end(),
+                                   [&](const MapPiece& p) { return p.start < map.end; });
+  std::vector<MapPiece> replacement;
+  if (first != last && first->start < map.start) {
+    replacement.push_back({first->start, map.start, first->origin});
+  }
+  replacement.push_back(std::move(piece));
+  if (first != last && std::prev(last)->end > map.end) {
+    replacement.push_back({map.end, std::prev(last)->end, std::prev(last)->origin});
+  }
+  first = pieces_.erase(first, last);
+  pieces_.insert(first, std::make_move_iterator(replacement.begin()),
+                 std::make_move_iterator(replacement.end()));
+}
+
+const MapPiece* MapTable::find(uint64_t address) const {
+  const auto it = std::partition_point(pieces_.begin(), pieces_.end(),
+                                       [&](const MapPiece& p) { return p.end <= address; });
+  return it != pieces_.end() && it->start <= address ? &*it : nullptr;
+}
+
+ParsedMaps parse_maps(std::string_view text) {
+  ParsedMaps parsed;
+  for (std::string_view line; take_line(text, line);) {
+    UserMap map;
+    bool executable = false;
+    if (!parse_line(line, map, executable)) {
+      if (!line.empty()) ++parsed.malformed;
+    } else if (executable) {
+      parsed.executable.push_back(std::move(map));
+    }
+  }
+  return parsed;
+}
+
+}  // namespace pkprof

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// The history of processes and the names in them. A process is a table of mappings, which a child
+// shares until one of the two changes it, and what is known of where it lives. A mapping's file is
+// looked for when the first address in it is asked for, while the process may still be there to
+// ask; from then on a lookup is three binary searches and no system call.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+#include <unordered_map>
+
+#include "symbol/elf_cache.h"
+#include "symbol/maps.h"
+#include "symbol/perf_map.h"
+#include "symbol/process_info.h"
+#include "symbol/symbolizer.h"
+
+namespace pkprof {
+namespace {
+
+constexpr size_t max_maps_text = size_t{64} << 20;
+using Clock = std::chrono::steady_clock;
+
+// Where a process's JIT names are, and what was read of them. A compiler may still be writing, so
+// the file is looked at again after a miss, but not more than once a second.
+struct Jit {
+  uint32_t pid = 0;
+  uint32_t inner_pid = 0;
+  std::optional<uint32_t> uid;
+  std::shared_ptr<RootDir> root;  // nullptr: the system's
+  PerfMap map;
+  int64_t size = -1;
+  Clock::time_point checked;
+  bool tried = false;
+
+  std::string_view find(uint64_t address, const std::shared_ptr<RootDir>& system_root,
+                        Warnings& warnings);
+
+ private:
+  [[nodiscard]] Fd open(const std::shared_ptr<RootDir>& system_root, std::string& path) const;
+  void load(const std::shared_ptr<RootDir>& system_root, Warnings& warnings);
+};
+
+// Anybody may write to /tmp: only the process's own user, root and ourselves are believed.
+Fd Jit::open(const std::shared_ptr<RootDir>& system_root, std::string& path) const {
+  const auto& dir = root ? root : system_root;
+  if (!dir) return Fd();
+  for (const uint32_t number : {inner_pid, pid}) {
+    path = "/tmp/perf-" + std::to_string(number) + ".map";
+    auto fd = dir->open_regular(path);
+    struct stat st = {};
+    if (!fd || ::fstat(fd->get(), &st) != 0) continue;
+    if (st.st_uid == 0 || st.st_uid == ::geteuid() || (uid && st.st_uid == *uid)) {
+      return std::move(*fd);
+    }
+  }
+  return Fd();
+}
+
+void Jit::load(const std::shared_ptr<RootDir>& system_root, Warnings& warnings) {
+  tried = true;
+  checked = Clock::now();
+  std::string path;
+  const Fd fd = open(system_root, path);
+  struct stat st = {};
+  if (!fd.valid() || ::fstat(fd.get(), &st) != 0 || st.st_size == size) return;
+  size = st.st_size;
+  bool truncated = false;
+  const auto text = read_up_to(fd.get(), PerfMap::max_file, &truncated);
+  if (!text) return;
+  map = PerfMap::parse(*text);
+  if (truncated) warnings.add(path + ": larger than 256 MiB; the rest was not read");
+  if (map.malformed() > 0) {
+    warnings.add(path + ": " + std::to_string(map.malformed()) + " malformed lines were skipped");
+  }
+}
+
+std::string_view Jit::find(uint64_t address, const std::shared_ptr<RootDir>& system_root,
+                           Warnings& warnings) {
+  std::string_view name = map.find(address);
+  if (!name.empty()) return name;
+  if (tried && Clock::now() - checked < std::chrono::seconds(1)) return {};
+  load(system_root, warnings);
+  return map.find(address);
+}
+
+struct Process {
+  std::shared_ptr<MapTable> maps = std::make_shared<MapTable>();
+  uint32_t pid = 0;
+  uint64_t start_time = 0;
+  std::shared_ptr<RootDir> root;
+  std::shared_ptr<Jit> jit;
+  std::shared_ptr<Jit> inherited_jit;  // its parent's code, if it was forked without exec
+};
+
+}  // namespace
+
+struct UserSymbols::Impl {
+  explicit Impl(UserSymbolsOptions o) : options(std::move(o)) {
+    const std::string path = options.root.empty() ? "/" : options.root;
+    if (auto root = RootDir::open(path)) {
+      system_root = *root;
+    } else {
+      warnings.add(root.error().in("symbols").message);
+    }
+    cache = std::make_unique<ElfCache>(options, system_root, warnings);
+  }
+
+  MapTable& own_maps(Process& process) {
+    if (process.maps.use_count() > 1) process.maps = std::make_shared<MapTable>(*process.maps);
+    return *process.maps;
+  }
+
+  void note_process(Process& process, uint32_t pid);
+  std::shared_ptr<RootDir> root_of(uint32_t pid, const std::string& identity);
+  ProcessView view_of(Process& process);
+  void name_jit(Process& process, uint64_t address, UserFrame& frame);
+
+  UserSymbolsOptions options;
+  Warnings warnings;
+  std::shared_ptr<RootDir> system_root;
+  std::unique_ptr<ElfCache> cache;
+  std::unordered_map<uint64_t, Process> processes;
+  // One descriptor for each root directory in use, not one for each process.
+  std::unordered_map<std::string, std::weak_ptr<RootDir>> roots;
+};
+
+std::shared_ptr<RootDir> UserSymbols::Impl::root_of(uint32_t pid, const std::string& identity) {
+  if (identity.empty()) return nullptr;
+  std::erase_if(roots, [](const auto& entry) { return entry.second.expired(); });
+  if (const auto known = roots.find(identity); known != roots.end()) return known->second.lock();
+  auto root = RootDir::open("/proc/" + std::to_string(pid) + "/root");
+  if (!root) return nullptr;
+  roots[identity] = *root;
+  return *root;
+}
+
+void UserSymbols::Impl::note_process(Process& process, uint32_t pid) {
+  process.pid = pid;
+  process.jit = std::make_shared<Jit>();
+  process.jit->pid = process.jit->inner_pid = pid;
+  const auto info = read_process_info(pid);
+  process.start_time = info ? info->start_time : 0;
+  if (!info) return;
+  process.root = root_of(pid, info->root_identity);
+  process.jit->inner_pid = info->inner_pid;
+  process.jit->uid = info->uid;
+  process.jit->root = process.root;
+}
+
+// A process may have moved to another root since it was noted (a container's first steps), and its
+// pid may have become somebody else's.
+ProcessView UserSymbols::Impl::view_of(Process& process) {
+  if (process.pid == 0 || process.start_time == 0) return {0, process.root};
+  const auto info = read_process_info(process.pid);
+  if (!info || info->start_time != process.start_time) return {0, process.root};
+  process.root = root_of(process.pid, info->root_identity);
+  if (process.jit) process.jit->root = process.root;
+  return {process.pid, process.root};
+}
+
+void UserSymbols::Impl::name_jit(Process& process, uint64_t address, UserFrame& frame) {
+  for (const auto& jit : {process.jit, process.inherited_jit}) {
+    if (!jit || !frame.function.empty()) continue;
+    frame.function = demangle(jit->find(address, system_root, warnings));
+  }
+}
+
+UserSymbols::UserSymbols(UserSymbolsOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+UserSymbols::~UserSymbols() = default;
+UserSymbols::UserSymbols(UserSymbols&&) noexcept = default;
+UserSymbols& UserSymbols::operator=(UserSymbols&&) noexcept = default;
+
+void UserSymbols::add_map(uint64_t process, const UserMap& map) {
+  impl_->own_maps(impl_->processes[process]).add(map);
+}
+
+void UserSymbols::fork(uint64_t parent, uint64_t child) {
+  if (parent == child) return;
+  Process copy;
+  if (const auto it = impl_->processes.find(parent); it != impl_->processes.end()) {
+    copy.maps = it->second.maps;
+    copy.root = it->second.root;
+    copy.inherited_jit = it->second.jit ? it->second.jit : it->second.inherited_jit;
+  }
+  impl_->processes[child] = std::move(copy);
+}
+
+void UserSymbols::exec(uint64_t process) {
+  Process& p = impl_->processes[process];
+  p.maps = std::make_shared<MapTable>();
+  p.inherited_jit.reset();
+  if (p.pid != 0) impl_->note_process(p, p.pid);
+}
+
+void UserSymbols::exit(uint64_t process) {
+  impl_->processes.erase(process);
+}
+
+void UserSymbols::set_pid(uint64_t process, uint32_t pid) {
+  impl_->note_process(impl_->processes[process], pid);
+}
+
+Result<> UserSymbols::read_proc(uint64_t process, uint32_t pid) {
+  set_pid(process, pid);
+  const auto path = "/proc/" + std::to_string(pid) + "/maps";
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) {
+    if (errno == ENOENT || errno == ESRCH) return {};
+    return fail_errno(path);
+  }
+  const auto text = read_up_to(fd.get(), max_maps_text);
+  if (!text) return {};  // gone since it was opened
+  const ParsedMaps parsed = parse_maps(*text);
+  MapTable& maps = impl_->own_maps(impl_->processes[process]);
+  for (const UserMap& map : parsed.executable) maps.add(map);
+  return {};
+}
+
+UserFrame UserSymbols::find(uint64_t process, uint64_t address) {
+  UserFrame frame;
+  const auto it = impl_->processes.find(process);
+  if (it == impl_->processes.end()) return frame;
+  Process& p = it->second;
+  const MapPiece* piece = p.maps->find(address);
+  if (piece == nullptr) {
+    impl_->name_jit(p, address, frame);
+    return frame;
+  }
+  frame.map = piece->as_map();
+  frame.build_id = frame.map.build_id;
+  MapOrigin& origin = *piece->origin;
+  if (!origin.resolved) {
+    origin.resolved = true;
+    origin.elf = impl_->cache->find(frame.map, impl_->view_of(p));
+  }
+  if (origin.elf == nullptr) {
+    if (is_anonymous(frame.map.file)) impl_->name_jit(p, address, frame);
+    return frame;
+  }
+  frame.build_id = origin.elf->build_id();
+  // The vDSO has no file: its offset is from where it begins in memory.
+  const bool vdso = frame.map.file == "[vdso]";
+  const auto vaddr =
+      origin.elf->vaddr_of(vdso ? address - origin.map.start : piece->file_offset(address));
+  if (!vaddr) return frame;
+  frame.function = origin.elf->function_at(*vaddr);
+  SourceLine line = origin.elf->line_at(*vaddr);
+  frame.source_file = std::move(line.file);
+  frame.line = line.line;
+  return frame;
+}
+
+std::vector<std::string> UserSymbols::warnings() const {
+  return impl_->warnings.list();
+}
+
+}  // namespace pkprof
