@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples are first summed into cells (ran-on, served, source, basis), of which there are few;
+// rows, totals and flows are then sums of cells.
+#include "report/ledger.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "model/hash.h"
+#include "model/source.h"
+
+namespace pkprof {
+
+namespace {
+
+struct Cell {
+  LabelId ran_on;
+  LabelId served;
+  StringId source;
+  Basis basis;
+  uint64_t ns;
+  [[nodiscard]] auto key() const { return std::tuple(ran_on, served, source, basis); }
+};
+
+std::vector<Cell> cells_of(const Profile& profile) {
+  std::vector<Cell> cells;
+  IndexTable index;
+  for (const auto& [key, value] : profile.samples()) {
+    const Cell cell{key.ran_on, key.served, key.source, key.basis, value.ns};
+    const uint64_t hash = hash_words(
+        hash_seed(), {static_cast<uint64_t>(cell.ran_on) << 32 | cell.served,
+                      static_cast<uint64_t>(cell.source) << 8 | static_cast<uint64_t>(cell.basis)});
+    const uint32_t found =
+        index.find(hash, [&](uint32_t i) { return cells[i].key() == cell.key(); });
+    if (found != IndexTable::none) {
+      cells[found].ns += cell.ns;
+    } else {
+      index.insert(hash, static_cast<uint32_t>(cells.size()));
+      cells.push_back(cell);
+    }
+  }
+  return cells;
+}
+
+class Builder {
+ public:
+  Builder(const Profile& profile, std::span<const uint32_t> pids) : profile_(profile), pids_(pids) {
+    row_of_.assign(profile.labels().size(), IndexTable::none);
+    first_of_kind_.fill(left_out);
+  }
+
+  Ledger run() {
+    for (const Cell& cell : cells_of(profile_)) {
+      ledger_.sampled_ns += cell.ns;
+      serve(cell);
+      run_on(cell);
+      flow(cell);
+    }
+    add_unsampled();
+    sort();
+    return std::move(ledger_);
+  }
+
+ private:
+  // Null for labels that are not rows.
+  LedgerRow* row(LabelId id) {
+    if (!is_selected(profile_.labels()[id], pids_)) return nullptr;
+    if (row_of_[id] == IndexTable::none) {
+      row_of_[id] = static_cast<uint32_t>(ledger_.processes.size());
+      ledger_.processes.push_back({.label = id});
+    }
+    return &ledger_.processes[row_of_[id]];
+  }
+
+  void serve(const Cell& cell) {
+    const Label& served = profile_.labels()[cell.served];
+    const std::string& source = profile_.text(cell.source);
+    if (LedgerRow* to = row(cell.served)) {
+      if (cell.ran_on != cell.served || is_asynchronous(source))
+        to->async_ns += cell.ns;
+      else if (source == "user")
+        to->user_ns += cell.ns;
+      else
+        to->own_ns += cell.ns;
+      to->sources[source] += cell.ns;
+      to->basis[static_cast<size_t>(cell.basis)] += cell.ns;
+    } else if (served.kind == LabelKind::kernel) {
+      ledger_.kernel_ns += cell.ns;
+    } else if (served.kind == LabelKind::idle) {
+      ledger_.idle_ns += cell.ns;
+    } else if (served.kind == LabelKind::unclaimed) {
+      ledger_.unclaimed[served.reason.empty() ? "unknown" : served.reason] += cell.ns;
+    } else {
+      ledger_.other_ns += cell.ns;
+    }
+  }
+
+  void run_on(const Cell& cell) {
+    const LabelKind kind = profile_.labels()[cell.ran_on].kind;
+    if (LedgerRow* from = row(cell.ran_on)) {
+      from->seems_ns += cell.ns;
+      if (cell.ran_on != cell.served) from->stolen_ns += cell.ns;
+    } else if (kind == LabelKind::idle) {
+      ledger_.idle_seems_ns += cell.ns;
+    } else if (kind == LabelKind::kernel) {
+      ledger_.kernel_seems_ns += cell.ns;
+    } else {
+      ledger_.other_seems_ns += cell.ns;
+    }
+  }
+
+  // One label for all of a kind, but for processes.
+  LabelId party(LabelId id, bool keep) {
+    const LabelKind kind = profile_.labels()[id].kind;
+    if (kind == LabelKind::process) return keep ? id : left_out;
+    LabelId& first = first_of_kind_[static_cast<size_t>(kind)];
+    if (first == left_out) first = id;
+    return first;
+  }
+
+  void flow(const Cell& cell) {
+    const bool keep = is_selected(profile_.labels()[cell.ran_on], pids_) ||
+                      is_selected(profile_.labels()[cell.served], pids_);
+    const Flow add{party(cell.ran_on, keep), party(cell.served, keep), cell.source, cell.ns};
+    const uint64_t hash =
+        hash_words(hash_seed(), {static_cast<uint64_t>(add.ran_on) << 32 | add.served, add.source});
+    const uint32_t found = flow_index_.find(hash, [&](uint32_t i) {
+      const Flow& have = ledger_.flows[i];
+      return have.ran_on == add.ran_on && have.served == add.served && have.source == add.source;
+    });
+    if (found != IndexTable::none) {
+      ledger_.flows[found].ns += add.ns;
+    } else {
+      flow_index_.insert(hash, static_cast<uint32_t>(ledger_.flows.size()));
+      ledger_.flows.push_back(add);
+    }
+  }
+
+  void add_unsampled() {
+    ledger_.cpu_ns = profile_.cpu_ns();
+    if (ledger_.sampled_ns >= ledger_.cpu_ns) return;
+    ledger_.unsampled_ns = ledger_.cpu_ns - ledger_.sampled_ns;
+    ledger_.unclaimed["unsampled"] += ledger_.unsampled_ns;
+  }
+
+  // Stable, and by pid or name where the time is the same: the same profile, the same report.
+  void sort() {
+    std::ranges::stable_sort(ledger_.processes, [&](const LedgerRow& a, const LedgerRow& b) {
+      const auto key = [&](const LedgerRow& row) {
+        const Label& label = profile_.labels()[row.label];
+        return std::tuple(UINT64_MAX - row.costs_ns() - row.stolen_ns, label.pid, label.start_ns);
+      };
+      return key(a) < key(b);
+    });
+    std::ranges::stable_sort(ledger_.flows, std::greater(), &Flow::ns);
+  }
+
+  const Profile& profile_;
+  std::span<const uint32_t> pids_;
+  Ledger ledger_;
+  std::vector<uint32_t> row_of_;  // by label
+  std::array<LabelId, 5> first_of_kind_{};
+  IndexTable flow_index_;
+};
+
+}  // namespace
+
+uint64_t Ledger::unclaimed_ns() const {
+  return std::accumulate(unclaimed.begin(), unclaimed.end(), uint64_t{0},
+                         [](uint64_t sum, const auto& entry) { return sum + entry.second; });
+}
+
+uint64_t Ledger::sum_ns() const {
+  return std::accumulate(processes.begin(), processes.end(),
+                         kernel_ns + idle_ns + other_ns + unclaimed_ns(),
+                         [](uint64_t sum, const LedgerRow& row) { return sum + row.costs_ns(); });
+}
+
+bool is_selected(const Label& label, std::span<const uint32_t> pids) {
+  return label.kind == LabelKind::process &&
+         (pids.empty() || std::ranges::find(pids, label.pid) != pids.end());
+}
+
+bool is_served_to(const Profile& profile, const SampleKey& key, std::span<const uint32_t> pids) {
+  return pids.empty() || is_selected(profile.labels()[key.served], pids);
+}
+
+Ledger build_ledger(const Profile& profile, std::span<const uint32_t> pids) {
+  return Builder(profile, pids).run();
+}
+
+}  // namespace pkprof

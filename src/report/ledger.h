@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger: CPU time by (ran-on, served, source), and what it comes to for each process: what it
+// seems to cost (it was on the CPU), what it costs (it was served), what was taken from it (it was
+// on the CPU and another was served). The sum is CPUs x time, always: what no sample stands for is
+// unclaimed, with the reason "unsampled".
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/profile.h"
+
+namespace pkprof {
+
+// One process (or kernel thread). All in nanoseconds of CPU time.
+struct LedgerRow {
+  LabelId label = 0;
+  uint64_t user_ns = 0;    // served, in its own user code
+  uint64_t own_ns = 0;     // served, in the kernel, in its own context
+  uint64_t async_ns = 0;   // served by asynchronous work or while another was on the CPU
+  uint64_t stolen_ns = 0;  // on the CPU, but another was served
+  uint64_t seems_ns = 0;   // on the CPU, whoever was served: what top(1) would show
+  std::map<std::string, uint64_t> sources;       // served, by source
+  std::array<uint64_t, basis_count> basis = {};  // served, by basis
+
+  [[nodiscard]] uint64_t costs_ns() const { return user_ns + own_ns + async_ns; }
+};
+
+// In a flow: any process that a selection left out.
+inline constexpr LabelId left_out = UINT32_MAX;
+
+// Labels of one kind other than process count as one here.
+struct Flow {
+  LabelId ran_on = 0;
+  LabelId served = 0;
+  StringId source = 0;
+  uint64_t ns = 0;
+};
+
+struct Ledger {
+  std::vector<LedgerRow> processes;  // by costs + stolen, largest first
+  std::vector<Flow> flows;           // largest first; their sum is what was sampled
+  uint64_t kernel_ns = 0;
+  uint64_t idle_ns = 0;
+  uint64_t other_ns = 0;
+  std::map<std::string, uint64_t> unclaimed;  // by reason
+  // On the CPU, for those that are not rows.
+  uint64_t kernel_seems_ns = 0;
+  uint64_t idle_seems_ns = 0;
+  uint64_t other_seems_ns = 0;
+  uint64_t unsampled_ns = 0;  // also in `unclaimed`
+  uint64_t sampled_ns = 0;    // what the samples stand for
+  uint64_t cpu_ns = 0;        // CPUs x duration
+
+  [[nodiscard]] uint64_t unclaimed_ns() const;
+  // user + own + async of all + kernel + idle + other + unclaimed, added up. It is cpu_ns, unless
+  // the samples stand for more than that, as they may by rounding; then it is sampled_ns.
+  [[nodiscard]] uint64_t sum_ns() const;
+};
+
+// With `pids`, only these processes are rows, and the rest is in `other_ns`; flows between
+// processes left out are flows from `left_out` to `left_out`.
+[[nodiscard]] Ledger build_ledger(const Profile& profile, std::span<const uint32_t> pids = {});
+
+// Whether a label is a process to be shown: one of `pids`, or any when there are none.
+[[nodiscard]] bool is_selected(const Label& label, std::span<const uint32_t> pids);
+
+// Whether a sample was served to a selected process, or to anyone when none is selected.
+[[nodiscard]] bool is_served_to(const Profile& profile, const SampleKey& key,
+                                std::span<const uint32_t> pids);
+
+}  // namespace pkprof
