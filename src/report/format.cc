@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/format.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "report/clean.h"
+#include "report/ledger.h"
+
+namespace pkprof {
+
+namespace {
+
+double hundredths(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+std::string decimal(double value, int digits) {
+  char text[64];
+  const int n = std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return n > 0 && n < static_cast<int>(sizeof text) ? std::string(text, static_cast<size_t>(n))
+                                                    : "?";
+}
+
+std::string percent(uint64_t part, uint64_t whole) {
+  return decimal(hundredths(part, whole), 1);
+}
+
+std::string percent_or_dash(uint64_t part, uint64_t whole) {
+  return part == 0 ? "-" : percent(part, whole);
+}
+
+bool reads_zero(uint64_t part, uint64_t whole) {
+  return percent(part, whole) == "0.0";
+}
+
+std::string milliseconds(uint64_t ns) {
+  return decimal(static_cast<double>(ns) / 1e6, 1);
+}
+
+std::string duration_text(uint64_t ns) {
+  const auto value = static_cast<double>(ns);
+  if (ns >= 1'000'000'000) return decimal(value / 1e9, 1) + " s";
+  if (ns >= 1'000'000) return decimal(value / 1e6, 1) + " ms";
+  if (ns >= 1'000) return decimal(value / 1e3, 0) + " us";
+  return std::to_string(ns) + " ns";
+}
+
+std::string party_name(const Profile& profile, LabelId id, bool unicode) {
+  if (id == left_out) return "OTHER";
+  const Label& label = profile.labels()[id];
+  if (label.kind == LabelKind::unclaimed) return "UNCLAIMED";
+  if (label.kind != LabelKind::process) return label.name();
+  return clean(label.comm, unicode) + "[" + std::to_string(label.pid) + "]";
+}
+
+bool is_busy(const Profile& profile, const SampleKey& key, const ReportOptions& options) {
+  return profile.labels()[key.served].kind != LabelKind::idle &&
+         is_served_to(profile, key, options.pids);
+}
+
+Busy busy_time(const Profile& profile, const ReportOptions& options) {
+  Busy busy{.cpu_ns = profile.cpu_ns()};
+  for (const auto& [key, value] : profile.samples()) {
+    if (is_busy(profile, key, options))
+      busy.busy_ns += value.ns;
+    else if (profile.labels()[key.served].kind == LabelKind::idle)
+      busy.idle_ns += value.ns;
+    else
+      busy.left_out_ns += value.ns;
+  }
+  const uint64_t sampled = busy.busy_ns + busy.idle_ns + busy.left_out_ns;
+  if (sampled < busy.cpu_ns) busy.unsampled_ns = busy.cpu_ns - sampled;
+  return busy;
+}
+
+std::string busy_line(const Profile& profile, const Busy& busy, const ReportOptions& options) {
+  std::string line = duration_text(busy.busy_ns) + " shown";
+  const auto add = [&](uint64_t ns, const char* what) {
+    if (ns != 0) line += " + " + duration_text(ns) + " " + what;
+  };
+  add(busy.idle_ns, "idle");
+  add(busy.left_out_ns, "for others");
+  add(busy.unsampled_ns, "unsampled");
+  line += " = " + std::to_string(profile.meta.cpus) + (options.unicode ? " CPUs × " : " CPUs x ") +
+          duration_text(profile.meta.duration_ns);
+  return options.style.dim(line) + "\n";
+}
+
+}  // namespace pkprof

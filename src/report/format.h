@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers and names as the text reports write them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/profile.h"
+#include "report/options.h"
+
+namespace pkprof {
+
+// "12.3"; of nothing, "0.0".
+[[nodiscard]] std::string percent(uint64_t part, uint64_t whole);
+// As percent, but "-" when there is nothing at all.
+[[nodiscard]] std::string percent_or_dash(uint64_t part, uint64_t whole);
+// Whether percent() would read 0.0.
+[[nodiscard]] bool reads_zero(uint64_t part, uint64_t whole);
+
+[[nodiscard]] std::string decimal(double value, int digits);
+[[nodiscard]] std::string milliseconds(uint64_t ns);   // "1375.2"
+[[nodiscard]] std::string duration_text(uint64_t ns);  // "10.0 s", "18.2 ms", "950 us", "12 ns"
+
+// "nginx[812]", "KERNEL", "OTHER", "UNCLAIMED"; cleaned.
+[[nodiscard]] std::string party_name(const Profile& profile, LabelId id, bool unicode);
+
+// "100% = 4.02 s": what the percentages of the flat profile and the tree are of, and where the rest
+// of CPUs x time is, so that these reports add up as well.
+struct Busy {
+  uint64_t busy_ns = 0;  // what the report is about: selected, and not idle
+  uint64_t idle_ns = 0;
+  uint64_t left_out_ns = 0;   // sampled, busy, but not selected
+  uint64_t unsampled_ns = 0;  // as in the ledger
+  uint64_t cpu_ns = 0;
+};
+[[nodiscard]] Busy busy_time(const Profile& profile, const ReportOptions& options);
+// "busy 4.0 s + idle 15.9 s + ... = 2 CPUs x 10.0 s" with a newline.
+[[nodiscard]] std::string busy_line(const Profile& profile, const Busy& busy,
+                                    const ReportOptions& options);
+// Whether a sample is part of busy_ns.
+[[nodiscard]] bool is_busy(const Profile& profile, const SampleKey& key,
+                           const ReportOptions& options);
+
+}  // namespace pkprof

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// See ledger_text.h. Percentages are of one CPU, as top(1) has them: the COSTS column adds up to
+// CPUs x 100 %. Rows that would be all zeros are one row, so that it still does.
+#include "report/ledger_text.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "report/clean.h"
+#include "report/degraded.h"
+#include "report/format.h"
+#include "report/ledger.h"
+
+namespace pkprof {
+
+namespace {
+
+constexpr size_t pid_width = 7;
+constexpr size_t number_width = 7;  // a space and "12345.6"
+constexpr size_t numbers = 6;
+constexpr size_t min_name_width = 12;
+constexpr size_t max_name_width = 24;
+constexpr size_t max_exe_width = 32;
+constexpr size_t max_flows = 10;
+
+class LedgerText {
+ public:
+  LedgerText(const Profile& profile, const ReportOptions& options)
+      : profile_(profile),
+        options_(options),
+        ledger_(build_ledger(profile, options.pids)),
+        missing_(degraded_sentences(profile.meta)) {
+    choose_widths();
+  }
+
+  std::string run() {
+    header();
+    table();
+    flows();
+    if (!options_.pids.empty()) details();
+    missing();
+    return std::move(out_);
+  }
+
+ private:
+  // SEEMS, USER, OWN, ASYNC, COSTS, STOLEN.
+  using Numbers = std::array<uint64_t, numbers>;
+
+  void choose_widths();
+  void header();
+  void table();
+  void process_row(const LedgerRow& row);
+  void special_rows();
+  void row(const std::string& pid, const std::string& name, const Numbers& ns);
+  void flows();
+  void flow_line(const Flow& flow);
+  void details();
+  void missing();
+
+  [[nodiscard]] bool is_row(LabelId id) const {
+    return id != left_out && is_selected(profile_.labels()[id], options_.pids);
+  }
+
+  // Ends a line, without the spaces that padding left at its end.
+  void line(std::string text) {
+    while (text.ends_with(' ')) text.pop_back();
+    out_ += text + "\n";
+  }
+  [[nodiscard]] std::string cleaned(const std::string& raw) const {
+    return clean(raw, options_.unicode);
+  }
+  [[nodiscard]] std::string fitted(const std::string& raw, size_t width) const {
+    return fit(cleaned(raw), width, options_.unicode);
+  }
+
+  const Profile& profile_;
+  const ReportOptions& options_;
+  const Ledger ledger_;
+  const std::vector<std::string> missing_;
+  std::string out_;
+  size_t name_width_ = max_name_width;
+  size_t exe_width_ = 0;
+  size_t cgroup_width_ = 0;
+};
+
+void LedgerText::choose_widths() {
+  const size_t fixed = pid_width + 1 + numbers * (number_width + 1);
+  const size_t left = options_.width > fixed ? options_.width - fixed : 0;
+  name_width_ = std::clamp(left, min_name_width, max_name_width);
+  const size_t extra = left > name_width_ + 2 ? left - name_width_ - 2 : 0;
+  if (extra < 12) return;
+  exe_width_ = std::min(extra, max_exe_width);
+  if (extra > exe_width_ + 12) cgroup_width_ = extra - exe_width_ - 2;
+}
+
+void LedgerText::header() {
+  const Meta& meta = profile_.meta;
+  const uint64_t cost_ns = meta.cost_kernel_ns + meta.cost_user_ns;
+  line(options_.style.bold("For whom was the kernel working?"));
+  line("  " + fitted(meta.kernel.empty() ? "unknown kernel" : meta.kernel, 32) + ", " +
+       std::to_string(meta.cpus) + (meta.cpus == 1 ? " CPU, " : " CPUs, ") +
+       duration_text(meta.duration_ns) + " at " + std::to_string(meta.frequency_hz) + " Hz");
+  if (!meta.command.empty())
+    line("  command: " + fitted(meta.command, std::max<size_t>(options_.width, 60) - 11));
+  line("  samples: " + std::to_string(meta.samples_taken) + " taken, " +
+       std::to_string(meta.samples_lost) + " lost");
+  line("  pkprof itself: " +
+       decimal(ledger_.cpu_ns == 0
+                   ? 0
+                   : 100.0 * static_cast<double>(cost_ns) / static_cast<double>(ledger_.cpu_ns),
+               2) +
+       "% of all CPU time (" + duration_text(meta.cost_kernel_ns) + " kernel, " +
+       duration_text(meta.cost_user_ns) + " user)");
+  if (!missing_.empty() || meta.samples_lost != 0)
+    line("  " + options_.style.warning("incomplete: see the end of this report"));
+  line("");
+}
+
+void LedgerText::row(const std::string& pid, const std::string& name, const Numbers& ns) {
+  std::string text = pad_left(pid, pid_width) + " " + pad_right(name, name_width_);
+  for (size_t i = 0; i < numbers; ++i) {
+    std::string number =
+        " " + pad_left(percent_or_dash(ns[i], profile_.meta.duration_ns), number_width);
+    text += i == 4 ? options_.style.bold(number) : number;
+  }
+  out_ += text;
+}
+
+void LedgerText::process_row(const LedgerRow& ledger_row) {
+  const Label& label = profile_.labels()[ledger_row.label];
+  // Kernel threads in brackets, as ps(1) has them.
+  const std::string comm = label.kthread ? "[" + label.comm + "]" : label.comm;
+  row(std::to_string(label.pid), fitted(comm, name_width_),
+      {ledger_row.seems_ns, ledger_row.user_ns, ledger_row.own_ns, ledger_row.async_ns,
+       ledger_row.costs_ns(), ledger_row.stolen_ns});
+  std::string tail;
+  if (exe_width_ > 0)
+    tail +=
+        "  " + pad_right(fit_tail(cleaned(label.exe), exe_width_, options_.unicode), exe_width_);
+  if (cgroup_width_ > 0)
+    tail += "  " + fit_tail(cleaned(label.cgroup), cgroup_width_, options_.unicode);
+  line(tail);
+}
+
+void LedgerText::table() {
+  std::string head = pad_left("PID", pid_width) + " " + pad_right("COMM", name_width_);
+  for (const char* title : {"SEEMS", "USER", "OWN", "ASYNC", "COSTS", "STOLEN"})
+    head += " " + pad_left(title, number_width);
+  if (exe_width_ > 0) head += "  " + pad_right("EXE", exe_width_);
+  if (cgroup_width_ > 0) head += "  CGROUP";
+  while (head.ends_with(' ')) head.pop_back();
+  line(options_.style.bold(head));
+
+  const size_t limit = options_.limit == 0 ? SIZE_MAX : options_.limit;
+  size_t shown = 0;
+  size_t hidden = 0;
+  Numbers rest{};
+  for (const LedgerRow& row : ledger_.processes) {
+    const bool zero = reads_zero(row.costs_ns() + row.stolen_ns, profile_.meta.duration_ns);
+    if (shown < limit && !zero) {
+      process_row(row);
+      ++shown;
+      continue;
+    }
+    ++hidden;
+    const Numbers add = {row.seems_ns, row.user_ns,    row.own_ns,
+                         row.async_ns, row.costs_ns(), row.stolen_ns};
+    for (size_t i = 0; i < numbers; ++i) rest[i] += add[i];
+  }
+  if (hidden > 0) {
+    row("", fitted("(" + std::to_string(hidden) + " more)", name_width_), rest);
+    line("");
+  }
+  special_rows();
+}
+
+void LedgerText::special_rows() {
+  const auto special = [&](const std::string& name, uint64_t seems, uint64_t costs) {
+    if (seems == 0 && costs == 0) return;
+    row("", fitted(name, name_width_), {seems, 0, 0, 0, costs, 0});
+    line("");
+  };
+  special("kernel", ledger_.kernel_seems_ns, ledger_.kernel_ns);
+  special("idle", ledger_.idle_seems_ns, ledger_.idle_ns);
+  special("other", ledger_.other_seems_ns, ledger_.other_ns);
+  for (const auto& [reason, ns] : ledger_.unclaimed) {
+    const bool unsampled = reason == "unsampled";
+    special("unclaimed: " + reason, unsampled ? ledger_.unsampled_ns : 0, ns);
+  }
+  Numbers total{ledger_.sampled_ns + ledger_.unsampled_ns, 0, 0, 0, ledger_.sum_ns(), 0};
+  for (const LedgerRow& row : ledger_.processes) {
+    total[1] += row.user_ns;
+    total[2] += row.own_ns;
+    total[3] += row.async_ns;
+    total[5] += row.stolen_ns;
+  }
+  row("total",
+      std::to_string(profile_.meta.cpus) + (options_.unicode ? " CPUs × 100%" : " CPUs x 100%"),
+      total);
+  line("");
+  line(
+      options_.style.dim("        % of one CPU. SEEMS: it was on the CPU. COSTS: it was served "
+                         "(user + own"));
+  line(options_.style.dim("        kernel + async). STOLEN: on the CPU while another was served."));
+}
+
+void LedgerText::flow_line(const Flow& flow) {
+  constexpr std::string_view verb = " worked for ";
+  constexpr size_t percent_width = 8;  // two spaces, "123.4", "%"
+  const size_t left = std::max<size_t>(options_.width, 60) - verb.size() - percent_width - 4;
+  const size_t name = std::min<size_t>(left / 3, 32);
+  const size_t source = std::min<size_t>(left - 2 * name, 32);
+  const auto party = [&](LabelId id) {
+    return pad_right(fit(party_name(profile_, id, options_.unicode), name, options_.unicode), name);
+  };
+  const std::string what = pad_right(fitted(profile_.text(flow.source), source), source);
+  line("  " + party(flow.ran_on) + std::string(verb) + party(flow.served) + "  " +
+       options_.style.source(what) +
+       pad_left(percent(flow.ns, profile_.meta.duration_ns) + "%", percent_width));
+}
+
+void LedgerText::flows() {
+  const auto took = [&](const Flow& flow) {
+    if (!options_.pids.empty() && !is_row(flow.ran_on) && !is_row(flow.served)) return false;
+    const bool same = flow.ran_on == flow.served;
+    const bool idle_ran =
+        flow.ran_on != left_out && profile_.labels()[flow.ran_on].kind == LabelKind::idle;
+    return !same && !idle_ran;
+  };
+  size_t shown = 0;
+  size_t hidden = 0;
+  uint64_t rest = 0;
+  for (const Flow& flow : ledger_.flows) {
+    if (!took(flow)) continue;
+    if (shown == 0 && hidden == 0) {
+      line("");
+      line(options_.style.bold("Who took from whom"));
+    }
+    if (shown < max_flows && !reads_zero(flow.ns, profile_.meta.duration_ns)) {
+      flow_line(flow);
+      ++shown;
+    } else {
+      ++hidden;
+      rest += flow.ns;
+    }
+  }
+  if (hidden > 0)
+    line("  (" + std::to_string(hidden) + " more: " + percent(rest, profile_.meta.duration_ns) +
+         "%)");
+}
+
+// What each selected process was served by, and why we think so.
+void LedgerText::details() {
+  for (const LedgerRow& row : ledger_.processes) {
+    if (row.costs_ns() == 0) continue;
+    line("");
+    line(options_.style.bold("What it was for: ") +
+         party_name(profile_, row.label, options_.unicode));
+    std::vector<std::pair<uint64_t, std::string>> sources;
+    for (const auto& [source, ns] : row.sources) sources.emplace_back(ns, source);
+    std::ranges::stable_sort(sources, std::greater(), &decltype(sources)::value_type::first);
+    for (const auto& [ns, source] : sources) {
+      line("  " + options_.style.source(pad_right(fitted(source, 40), 40)) +
+           pad_left(percent(ns, profile_.meta.duration_ns) + "%", 9));
+    }
+    std::string basis = "  basis:";
+    for (int i = 0; i < basis_count; ++i) {
+      if (row.basis[i] != 0)
+        basis += " " + std::string(to_string(static_cast<Basis>(i))) + " " +
+                 percent(row.basis[i], profile_.meta.duration_ns) + "%";
+    }
+    line(options_.style.dim(basis));
+  }
+}
+
+void LedgerText::missing() {
+  if (missing_.empty() && profile_.meta.samples_lost == 0) return;
+  line("");
+  line(options_.style.bold("Incomplete"));
+  if (profile_.meta.samples_lost != 0)
+    line("  - " +
+         options_.style.warning(std::to_string(profile_.meta.samples_lost) + " samples were lost"));
+  for (const std::string& sentence : missing_)
+    line("  - " + options_.style.warning(cleaned(sentence)));
+}
+
+}  // namespace
+
+std::string ledger_text(const Profile& profile, const ReportOptions& options) {
+  return LedgerText(profile, options).run();
+}
+
+}  // namespace pkprof

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_fixture.h"
+
+#include <algorithm>
+#include <random>
+
+namespace pkprof::test {
+
+namespace {
+
+constexpr uint64_t ms = 1'000'000;
+
+class Machine {
+ public:
+  Machine() {
+    profile_.meta = {.kernel = "6.18.2-test",
+                     .host = "example",
+                     .command = "",
+                     .cpus = 2,
+                     .start_unix_ns = 1'700'000'000'000'000'000,
+                     .duration_ns = 10'000 * ms,
+                     .frequency_hz = 1000,
+                     .samples_taken = 18'500,
+                     .samples_lost = 7,
+                     .cost_kernel_ns = 18 * ms,
+                     .cost_user_ns = 5 * ms,
+                     .degraded = {"no fentry: block requests are charged to UNCLAIMED"},
+                     .counters = {{"stack_collisions", 3}, {"map_full", 0}}};
+    binary_ = profile_.mapping({0x400000, 0x500000, 0x1000, "/usr/sbin/nginx",
+                                "0123456789abcdef0123456789abcdef01234567"});
+    libc_ = profile_.mapping({0x7f0000000000, 0x7f0000200000, 0, "/lib/libc.so.6", "cafe"});
+    kernel_ =
+        profile_.mapping({0xffffffff81000000, 0xffffffff82000000, 0, "[kernel.kallsyms]", ""});
+    module_ = profile_.mapping({0xffffffffc0000000, 0xffffffffc0010000, 0, "[nf_tables]", ""});
+  }
+
+  FrameId user(const char* name, const char* file = "", uint32_t line = 0) {
+    next_user_ += 0x10;
+    return profile_.frame(
+        {FrameKind::user, binary_, next_user_, profile_.string(name), profile_.string(file), line});
+  }
+  FrameId libc(const char* name) {
+    next_libc_ += 0x10;
+    return profile_.frame({FrameKind::user, libc_, next_libc_, profile_.string(name), 0, 0});
+  }
+  FrameId kernel(const char* name) {
+    next_kernel_ += 0x10;
+    return profile_.frame({FrameKind::kernel, kernel_, next_kernel_, profile_.string(name), 0, 0});
+  }
+  FrameId module(const char* name) {
+    return profile_.frame(
+        {FrameKind::kernel, module_, 0xffffffffc0000100, profile_.string(name), 0, 0});
+  }
+  FrameId pseudo(const char* name) {
+    return profile_.frame({FrameKind::pseudo, no_mapping, 0, profile_.string(name), 0, 0});
+  }
+  // Root first, as one reads it.
+  StackId stack(std::vector<FrameId> root_first) {
+    std::ranges::reverse(root_first);
+    return profile_.stack(root_first);
+  }
+  void add(LabelId ran_on, LabelId served, const char* source, Basis basis, StackId stack,
+           uint64_t milliseconds, uint32_t thread = 0) {
+    profile_.add({ran_on, served, profile_.string(source), basis, stack, thread},
+                 {.count = milliseconds, .ns = milliseconds * ms});
+  }
+
+  Profile profile_;
+
+ private:
+  MappingId binary_, libc_, kernel_, module_;
+  uint64_t next_user_ = 0x400000;
+  uint64_t next_libc_ = 0x7f0000001000;
+  uint64_t next_kernel_ = 0xffffffff81000000;
+};
+
+struct Labels {
+  LabelId nginx, redis, redis_again, hostile, ksoftirqd, kworker, kernel, idle, other, dropped,
+      expired;
+};
+
+Labels make_labels(Profile& profile) {
+  const auto process = [&](uint32_t pid, uint64_t start, const char* comm, const char* exe,
+                           const char* cgroup) {
+    return profile.label({.kind = LabelKind::process,
+                          .pid = pid,
+                          .start_ns = start,
+                          .parent_pid = 1,
+                          .comm = comm,
+                          .exe = exe,
+                          .cgroup = cgroup});
+  };
+  const auto kthread = [&](uint32_t pid, const char* comm) {
+    return profile.label(
+        {.kind = LabelKind::process, .pid = pid, .start_ns = 1, .kthread = true, .comm = comm});
+  };
+  return {
+      .nginx = process(812, 100, "nginx", "/usr/sbin/nginx", "/system.slice/nginx.service"),
+      .redis = process(900, 200, "redis-server", "/usr/bin/redis-server", "/system.slice/redis"),
+      .redis_again = process(900, 300, "redis-server", "/usr/bin/redis-server", "/user.slice"),
+      .hostile = process(666, 400, "\x1b[2J\xff\u202eevil<b>", "/tmp/\n\xc3(\x07\\x41/\"quote\"",
+                         "/a,b;c\x80"),
+      .ksoftirqd = kthread(22, "ksoftirqd/1"),
+      .kworker = kthread(33, "kworker/u4:1-flush-254:0"),
+      .kernel = profile.label({.kind = LabelKind::kernel}),
+      .idle = profile.label({.kind = LabelKind::idle}),
+      .other = profile.label({.kind = LabelKind::other}),
+      .dropped = profile.label({.kind = LabelKind::unclaimed, .reason = "dropped"}),
+      .expired = profile.label({.kind = LabelKind::unclaimed, .reason = "expired"}),
+  };
+}
+
+void add_own_work(Machine& m, const Labels& who) {
+  const FrameId main = m.user("main", "nginx.c", 381);
+  const FrameId loop = m.user("ngx_worker_process_cycle", "ngx_process_cycle.c", 721);
+  const FrameId parse = m.user("ngx_http_parse_request_line", "ngx_http_parse.c", 107);
+  const FrameId recv = m.libc("__libc_recv");
+  const FrameId call = m.pseudo("syscall:recvfrom");
+  const FrameId entry = m.kernel("do_syscall_64");
+  const FrameId copy = m.kernel("tcp_recvmsg");
+  m.add(who.nginx, who.nginx, "user", Basis::own, m.stack({main, loop, parse}), 1200, 812);
+  m.add(who.nginx, who.nginx, "user", Basis::own, m.stack({main, loop}), 100, 813);
+  m.add(who.nginx, who.nginx, "syscall:recvfrom", Basis::own,
+        m.stack({main, loop, recv, call, entry, copy}), 900, 812);
+  m.add(who.nginx, who.nginx, "fault", Basis::own, m.stack({main, m.pseudo("fault")}), 50, 812);
+  const FrameId unknown = m.user("");
+  m.add(who.redis, who.redis, "user", Basis::own, m.stack({unknown}), 400);
+  m.add(who.redis_again, who.redis_again, "syscall:write", Basis::own,
+        m.stack({unknown, m.pseudo("syscall:write"), entry}), 300);
+  m.add(who.hostile, who.hostile, "user", Basis::own,
+        m.stack({m.user("std::map<\x1b]0;owned\x07, int>::\xfe")}), 250);
+}
+
+void add_asynchronous_work(Machine& m, const Labels& who) {
+  const FrameId soft = m.pseudo("softirq:NET_RX");
+  const FrameId poll = m.kernel("net_rx_action");
+  const FrameId receive = m.kernel("tcp_v4_rcv");
+  const FrameId filter = m.module("nft_do_chain");
+  const StackId rx = m.stack({soft, poll, receive});
+  const StackId rx_filter = m.stack({soft, poll, filter});
+  m.add(who.ksoftirqd, who.nginx, "softirq:NET_RX", Basis::consumed, rx, 2000);
+  m.add(who.ksoftirqd, who.nginx, "softirq:NET_RX", Basis::consumed, rx_filter, 700);
+  m.add(who.redis, who.nginx, "softirq:NET_RX", Basis::consumed, rx, 150);
+  m.add(who.hostile, who.redis, "softirq:NET_RX", Basis::owner, rx, 40);
+  m.add(who.idle, who.nginx, "softirq:NET_RX", Basis::consumed, rx, 300);
+  m.add(who.nginx, who.nginx, "irq:virtio0-input.0", Basis::provisional, m.stack({poll}), 30);
+  const StackId flush = m.stack({m.pseudo("work:wb_workfn"), m.kernel("wb_writeback")});
+  m.add(who.kworker, who.redis, "work:wb_workfn", Basis::dirtier, flush, 350);
+  m.add(who.kworker, who.kworker, "kthread:kworker", Basis::own, m.stack({}), 5);
+  m.add(who.other, who.redis, "softirq:BLOCK", Basis::submitter, m.stack({poll}), 25);
+  m.add(who.nginx, who.kernel, "softirq:RCU", Basis::own, m.stack({m.kernel("rcu_core")}), 60);
+  m.add(who.ksoftirqd, who.dropped, "softirq:NET_RX", Basis::consumed, rx, 90);
+  m.add(who.idle, who.expired, "softirq:NET_RX", Basis::consumed, rx, 10);
+  m.add(who.idle, who.idle, "idle", Basis::own, m.stack({}), 10'540);
+  m.add(who.other, who.other, "user", Basis::own, m.stack({}), 1'000);
+}
+
+std::string random_text(std::mt19937_64& random) {
+  constexpr std::string_view bytes("ab/\\x0f41\x1b\n\"<\xff\xc3\xa9\xe2\x80\xae\0:#", 23);
+  std::string text;
+  for (size_t length = random() % 12; length > 0; --length) text += bytes[random() % bytes.size()];
+  return text;
+}
+
+LabelId random_label(Profile& profile, std::mt19937_64& random) {
+  return profile.label({.kind = static_cast<LabelKind>(random() % 5),
+                        .pid = static_cast<uint32_t>(random() % 8),
+                        .start_ns = random() % 3,
+                        .kthread = random() % 4 == 0,
+                        .parent_pid = static_cast<uint32_t>(random()),
+                        .comm = random_text(random),
+                        .exe = random_text(random),
+                        .cgroup = random_text(random),
+                        .reason = random() % 4 == 0 ? random_text(random) : ""});
+}
+
+FrameId random_frame(Profile& profile, std::mt19937_64& random) {
+  Frame frame{.kind = static_cast<FrameKind>(random() % 3)};
+  if (random() % 3 != 0)
+    frame.mapping = profile.mapping({random() % 4, random(), random(), random_text(random), "ab"});
+  if (random() % 3 != 0) frame.address = random();
+  frame.function = profile.string(random_text(random));
+  frame.file = profile.string(random_text(random));
+  if (random() % 2 != 0) frame.line = static_cast<uint32_t>(random());
+  return profile.frame(frame);
+}
+
+}  // namespace
+
+Profile small_machine() {
+  Machine machine;
+  const Labels who = make_labels(machine.profile_);
+  add_own_work(machine, who);
+  add_asynchronous_work(machine, who);
+  return std::move(machine.profile_);
+}
+
+Profile random_profile(uint64_t seed, size_t samples) {
+  std::mt19937_64 random(seed);
+  Profile profile;
+  profile.meta = {.kernel = random_text(random),
+                  .host = random_text(random),
+                  .command = random_text(random),
+                  .cpus = static_cast<uint32_t>(random() % 512),
+                  .start_unix_ns = random() >> 1,
+                  .duration_ns = random() >> 12,
+                  .frequency_hz = random() % 10000,
+                  .samples_taken = random(),
+                  .samples_lost = random(),
+                  .degraded = {random_text(random), random_text(random)},
+                  .counters = {{random_text(random), random()}, {"", 1}}};
+  for (size_t i = 0; i < samples; ++i) {
+    std::vector<FrameId> frames(random() % 20);
+    for (FrameId& frame : frames) frame = random_frame(profile, random);
+    profile.add({.ran_on = random_label(profile, random),
+                 .served = random_label(profile, random),
+                 .source = profile.string(random_text(random)),
+                 .basis = static_cast<Basis>(random() % basis_count),
+                 .stack = profile.stack(frames),
+                 .thread = static_cast<uint32_t>(random() % 3)},
+                {.count = random() % 100,
+                 .ns = random() % 1'000'000'000,
+                 .exact_ns = seed % 2 * (random() % 1000),
+                 .calls = seed % 3 * (random() % 1000)});
+  }
+  return profile;
+}
+
+std::vector<std::string> described(const Profile& profile) {
+  std::vector<std::string> lines;
+  const auto text_of = [](const Label& label) {
+    return std::string(to_string(label.kind)) + "|" + std::to_string(label.pid) + "|" +
+           std::to_string(label.start_ns) + "|" + std::to_string(label.kthread) + "|" +
+           std::to_string(label.parent_pid) + "|" + label.comm + "|" + label.exe + "|" +
+           label.cgroup + "|" + label.reason;
+  };
+  for (const Label& label : profile.labels()) lines.push_back(text_of(label));
+  for (const auto& [key, value] : profile.samples()) {
+    std::string line = text_of(profile.labels()[key.ran_on]) + ">" +
+                       text_of(profile.labels()[key.served]) + ">" + profile.text(key.source) +
+                       ">" + std::string(to_string(key.basis)) + ">" + std::to_string(key.thread);
+    for (const FrameId id : profile.frames_of(key.stack)) {
+      const Frame& frame = profile.frames()[id];
+      line += ";" + std::string(to_string(frame.kind)) + "," + std::to_string(frame.address) + "," +
+              profile.text(frame.function) + "," + profile.text(frame.file) + "," +
+              std::to_string(frame.line);
+      if (frame.mapping == no_mapping) continue;
+      const Mapping& mapping = profile.mappings()[frame.mapping];
+      line += "@" + std::to_string(mapping.start) + "," + std::to_string(mapping.limit) + "," +
+              std::to_string(mapping.offset) + "," + mapping.file + "," + mapping.build_id;
+    }
+    for (const uint64_t n : {value.count, value.ns, value.exact_ns, value.calls})
+      line += " " + std::to_string(n);
+    lines.push_back(std::move(line));
+  }
+  std::ranges::sort(lines);
+  return lines;
+}
+
+}  // namespace pkprof::test

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small machine, always the same, for tests of formats and reports: a web server whose packets
+// are received while others run, a kernel thread that works for it, a database that writes back,
+// names that attack whatever prints them, and something of every kind of label, basis and frame.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/profile.h"
+
+namespace pkprof::test {
+
+// 2 CPUs, 10 s; what the samples do not cover is 1.5 s.
+[[nodiscard]] Profile small_machine();
+
+// Any profile at all, the same for the same seed: hostile strings, odd frames, deep stacks.
+[[nodiscard]] Profile random_profile(uint64_t seed, size_t samples);
+
+// Everything in a profile that does not depend on the order of its tables.
+[[nodiscard]] std::vector<std::string> described(const Profile& profile);
+
+}  // namespace pkprof::test

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reports of the small machine, byte for byte, against tests/golden. After a change that is
+// meant, PKPROF_UPDATE_GOLDEN=1 writes them anew; read the difference before committing it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "report/flat_text.h"
+#include "report/ledger_text.h"
+#include "report/report_json.h"
+#include "report/tree_text.h"
+#include "report_fixture.h"
+
+namespace pkprof {
+namespace {
+
+void expect_golden(const std::string& name, const std::string& got) {
+  const std::string path = std::string(PKPROF_GOLDEN_DIR) + "/" + name;
+  if (std::getenv("PKPROF_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(path, std::ios::binary) << got;
+    return;
+  }
+  std::ifstream in(path, std::ios::binary);
+  ASSERT_TRUE(in) << path << " is missing; run with PKPROF_UPDATE_GOLDEN=1";
+  std::stringstream want;
+  want << in.rdbuf();
+  EXPECT_EQ(got, want.str()) << name;
+}
+
+// No line may hold anything that a terminal acts upon.
+void expect_harmless(const std::string& text) {
+  for (const char c : text)
+    EXPECT_TRUE(c == '\n' || (c >= 0x20 && c != 0x7f) || c < 0) << static_cast<int>(c);
+  EXPECT_EQ(text.find("\u202e"), std::string::npos);
+}
+
+TEST(Golden, LedgerAt80Columns) {
+  const std::string text = ledger_text(test::small_machine());
+  expect_harmless(text);
+  expect_golden("ledger-80.txt", text);
+}
+
+TEST(Golden, LedgerWide) {
+  expect_golden("ledger-160.txt", ledger_text(test::small_machine(), {.width = 160}));
+}
+
+TEST(Golden, LedgerAsciiInColour) {
+  expect_golden("ledger-ascii-colour.txt",
+                ledger_text(test::small_machine(), {.unicode = false, .style = {.colour = true}}));
+}
+
+TEST(Golden, LedgerOfOneProcess) {
+  expect_golden("ledger-pid.txt", ledger_text(test::small_machine(), {.pids = {900}}));
+}
+
+TEST(Golden, LedgerLimited) {
+  expect_golden("ledger-limit.txt", ledger_text(test::small_machine(), {.limit = 2}));
+}
+
+TEST(Golden, Flat) {
+  const std::string text = flat_text(test::small_machine());
+  expect_harmless(text);
+  expect_golden("flat.txt", text);
+}
+
+TEST(Golden, FlatOfOneProcess) {
+  expect_golden("flat-pid.txt", flat_text(test::small_machine(), {.pids = {812}, .limit = 4}));
+}
+
+TEST(Golden, Tree) {
+  const std::string text = tree_text(test::small_machine());
+  expect_harmless(text);
+  expect_golden("tree.txt", text);
+}
+
+TEST(Golden, TreeAsciiPruned) {
+  expect_golden("tree-ascii.txt",
+                tree_text(test::small_machine(), {.unicode = false, .threshold = 5}));
+}
+
+TEST(Golden, Json) {
+  const std::string text = report_json(test::small_machine());
+  EXPECT_EQ(text.find('\n'), text.size() - 1) << "one line";
+  for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f));
+  // Laid out for whoever reads the difference.
+  expect_golden("report.json", nlohmann::ordered_json::parse(text).dump(1, ' ', true) + "\n");
+}
+
+TEST(Golden, JsonOfOneProcess) {
+  const std::string text = report_json(test::small_machine(), {.pids = {812}});
+  expect_golden("report-pid.json", nlohmann::ordered_json::parse(text).dump(1, ' ', true) + "\n");
+}
+
+TEST(Golden, EmptyProfile) {
+  expect_golden("empty.txt", ledger_text(Profile()) + flat_text(Profile()) + tree_text(Profile()) +
+                                 report_json(Profile()));
+}
+
+}  // namespace
+}  // namespace pkprof
