@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Where kernels differ. Every difference stands here, with what made it; the rest of bpf/ does
+ * not ask for versions. What differs by whole programs (a tracepoint that is missing or has
+ * other arguments) is chosen in src/collect/features.cc by looking into the kernel's BTF.
+ *
+ *   names of the TCP timers   up to 6.18 sk_timer serves for keepalive; 6.19 moves the timers of
+ *                             inet_connection_sock into struct sock (tcp_retransmit_timer)
+ *   kfree_skb                 has the receiving socket since 6.11 (rx_sk)
+ *   sk_data_ready             since 6.4; before: fentry on sock_def_readable
+ *   sock_recv_length          since 6.3; before: fexit on sock_recvmsg
+ */
+#ifndef PKPROF_COMPAT_BPF_H
+#define PKPROF_COMPAT_BPF_H
+
+#include "kernel.bpf.h"
+
+#include "pkprof/abi.h"
+
+struct inet_connection_sock___old {
+	struct timer_list icsk_retransmit_timer;
+	struct timer_list icsk_delack_timer;
+} __attribute__((preserve_access_index));
+
+struct inet_connection_sock___moved {
+	struct timer_list icsk_delack_timer;
+	struct timer_list icsk_keepalive_timer;
+} __attribute__((preserve_access_index));
+
+struct sock___old {
+	struct timer_list sk_timer;
+} __attribute__((preserve_access_index));
+
+struct sock___moved {
+	struct timer_list tcp_retransmit_timer;
+} __attribute__((preserve_access_index));
+
+struct tcp_sock___timers {
+	struct hrtimer pacing_timer;
+	struct hrtimer compressed_ack_timer;
+} __attribute__((preserve_access_index));
+
+struct request_sock___timer {
+	struct timer_list rsk_timer;
+} __attribute__((preserve_access_index));
+
+#define PK_OFFSET_IF_EXISTS(type, field)                                                       \
+	(bpf_core_field_exists(struct type, field) ? (long)bpf_core_field_offset(struct type, field) : -1)
+
+/* Where in its socket a TCP timer lies; -1 if this kernel has it elsewhere. */
+static __always_inline long pk_timer_offset(__u8 timer)
+{
+	long off = -1;
+
+	switch (timer) {
+	case PK_TIMER_RETRANSMIT:
+		off = PK_OFFSET_IF_EXISTS(inet_connection_sock___old, icsk_retransmit_timer);
+		if (off < 0)
+			off = PK_OFFSET_IF_EXISTS(sock___moved, tcp_retransmit_timer);
+		break;
+	case PK_TIMER_DELACK:
+		off = PK_OFFSET_IF_EXISTS(inet_connection_sock___old, icsk_delack_timer);
+		break;
+	case PK_TIMER_KEEPALIVE:
+		off = PK_OFFSET_IF_EXISTS(sock___old, sk_timer);
+		if (off < 0)
+			off = PK_OFFSET_IF_EXISTS(inet_connection_sock___moved,
+						  icsk_keepalive_timer);
+		break;
+	case PK_TIMER_PACING:
+		off = PK_OFFSET_IF_EXISTS(tcp_sock___timers, pacing_timer);
+		break;
+	case PK_TIMER_COMPRESSED_ACK:
+		off = PK_OFFSET_IF_EXISTS(tcp_sock___timers, compressed_ack_timer);
+		break;
+	case PK_TIMER_REQUEST:
+		off = PK_OFFSET_IF_EXISTS(request_sock___timer, rsk_timer);
+		break;
+	}
+	return off;
+}
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The kernel types that are used, with the fields that are used. Every access is relocated to
+ * the running kernel's layout (preserve_access_index), so order and size mean nothing here.
+ * Fields that only some kernels have are in compat.bpf.h.
+ */
+#ifndef PKPROF_KERNEL_BPF_H
+#define PKPROF_KERNEL_BPF_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#define AF_INET 2
+#define AF_INET6 10
+#define AF_PACKET 17
+#define ETH_P_IP 0x0800
+#define ETH_P_ARP 0x0806
+#define ETH_P_IPV6 0x86dd
+#define IPPROTO_ICMP 1
+#define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
+#define IPPROTO_ICMPV6 58
+#define PF_KTHREAD 0x00200000
+#define SOFTIRQ_OFFSET 0x100 /* in preempt_count: serving a softirq */
+#define TS_COMPAT 2          /* thread_info.status: a 32-bit system call */
+#define TCP_TIME_WAIT 6
+#define TCP_LISTEN 10
+#define TCP_NEW_SYN_RECV 12
+#define PACKET_HOST 0
+#define PACKET_BROADCAST 1
+#define PACKET_MULTICAST 2
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct net;
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct in6_addr {
+	union {
+		__be32 u6_addr32[4];
+	} in6_u;
+};
+
+struct sock_common {
+	union {
+		struct {
+			__be32 skc_daddr;
+			__be32 skc_rcv_saddr;
+		};
+	};
+	union {
+		__u32 skc_portpair;
+		struct {
+			__be16 skc_dport;
+			__u16 skc_num;
+		};
+	};
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	unsigned char skc_net_refcnt : 1;
+	possible_net_t skc_net;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_type;
+	__u16 sk_protocol;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct timer_list {
+	unsigned long expires;
+};
+
+struct hrtimer {
+	unsigned char state;
+};
+
+struct net_device {
+	possible_net_t nd_net;
+};
+
+struct sk_buff {
+	struct net_device *dev;
+	struct sock *sk;
+	unsigned int len;
+	__u8 __pkt_type_offset[0];
+	__be16 protocol;
+	__u16 transport_header;
+	__u16 network_header;
+	unsigned char *head;
+	unsigned char *data;
+};
+
+struct rq;
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+};
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct thread_info {
+	__u32 status;
+};
+
+typedef struct {
+	unsigned int val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+};
+
+struct file {
+	void *private_data;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int flags;
+	struct sched_entity se;
+	int pid;
+	int tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	__u64 start_boottime;
+	const struct cred *cred;
+	struct css_set *cgroups;
+	__u32 self_exec_id;
+	char comm[16];
+};
+
+/* As the kernel names the registers; <asm/ptrace.h> has user space's names. */
+struct pt_regs___kernel {
+	unsigned long orig_ax;
+	unsigned long ip;
+};
+
+struct kernel_stat {
+	unsigned int softirqs[10];
+};
+
+#pragma clang attribute pop
+
+#endif

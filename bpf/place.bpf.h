@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Reading a kernel stack: which work is this?
+ *
+ * The source is read off the sampled stack instead of being noted at every entry and exit. User
+ * space looks up the address ranges of a few functions before loading; walking from the leaf, the
+ * first frame in the softirq loop ends the asynchronous part, and the frames passed before it say
+ * how far the work has come. What lies beyond is the context that was interrupted, and not part
+ * of this stack.
+ */
+#ifndef PKPROF_PLACE_BPF_H
+#define PKPROF_PLACE_BPF_H
+
+#include "state.bpf.h"
+
+enum {
+	PK_AT_RECEIVE = 1 << PK_FN_RECEIVE,
+	PK_AT_TAP = 1 << PK_FN_TAP,
+	PK_AT_TRANSMIT = 1 << PK_FN_TRANSMIT,
+	PK_AT_TIMER = 1 << PK_FN_TIMER,
+	PK_AT_SEND = 1 << PK_FN_SEND,
+	PK_AT_QDISC = 1 << PK_FN_QDISC,
+	PK_AT_DELIVER = 1 << PK_FN_DELIVER,
+	PK_AT_SOFTIRQ = 1 << PK_FN_SOFTIRQ,
+	PK_AT_NAPI_THREAD = 1 << PK_FN_NAPI_THREAD,
+};
+
+/* Frames beyond the softirq loop that are looked at: was it entered from sending? */
+enum { PK_LOOK_BEYOND = 8 };
+
+struct pk_place {
+	struct pk_stack *stack;
+	__u64 hash;
+	__u32 depth;  /* frames of the asynchronous part, or all */
+	__u32 beyond; /* frames looked at after it */
+	__u32 at;     /* PK_AT_*, of the asynchronous part */
+	__u8 vec;
+	__u8 timer;
+	__u8 inline_send; /* the softirq runs at the end of the task's own sending */
+	__u8 async;
+};
+
+/* The function that an address lies in, as an index; the table is sorted by start. */
+static __always_inline __u32 pk_find_function(__u64 ip)
+{
+	__u32 i = 0;
+
+#pragma unroll
+	for (__u32 step = PK_FUNCTIONS / 2; step; step /= 2)
+		if (functions[(i + step) & (PK_FUNCTIONS - 1)].start <= ip)
+			i += step;
+	return i & (PK_FUNCTIONS - 1);
+}
+
+static long pk_place_frame(__u32 i, struct pk_place *p)
+{
+	const volatile struct pk_function *f;
+	__u32 class = PK_FN_NONE;
+	__u64 ip;
+
+	if (i >= PK_MAX_DEPTH)
+		return 1;
+	ip = p->stack->ip[i];
+	f = &functions[pk_find_function(ip)];
+	if (ip >= f->start && ip < f->end)
+		class = f->class_;
+	if (p->async) {
+		if (class == PK_FN_TRANSMIT)
+			p->inline_send = 1;
+		return ++p->beyond >= PK_LOOK_BEYOND;
+	}
+	p->hash = pk_mix(p->hash, ip);
+	p->depth = i + 1;
+	if (class == PK_FN_NONE)
+		return 0;
+	if (class == PK_FN_ACTION) {
+		p->vec = f->arg;
+		if (f->arg == PK_VEC_NET_TX)
+			p->at |= PK_AT_QDISC;
+		return 0;
+	}
+	if (class == PK_FN_TIMER)
+		p->timer = f->arg;
+	p->at |= 1 << (class & 31);
+	if (class == PK_FN_SOFTIRQ || class == PK_FN_NAPI_THREAD) {
+		if (class == PK_FN_NAPI_THREAD)
+			p->vec = PK_VEC_NET_RX;
+		p->async = 1;
+	}
+	return 0;
+}
+
+/* `stack` has `depth` frames; what is asynchronous of them is numbered and described. */
+static __always_inline void pk_read_place(struct pk_place *p, struct pk_stack *stack, __u32 depth)
+{
+	p->stack = stack;
+	p->hash = config.seed;
+	p->vec = PK_VEC_NONE;
+	bpf_loop(depth, pk_place_frame, p, 0);
+	if (!p->hash)
+		p->hash = 1;
+}
+
+#endif

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The sampler: once a period on every CPU, charge the time since the last sample.
+ *
+ * Each sample stands for the time that really went by since the last one on its CPU, so that the
+ * ledger sums to CPUs x time also when samples come late or are dropped.
+ *
+ * In its own context a task is charged at once. In asynchronous work it is not: if a hook has
+ * said for which socket the CPU works, the charge goes on that socket's account; else it waits in
+ * the CPU's own account ("armed") for the next hook that knows.
+ */
+#include "account.bpf.h"
+#include "net.bpf.h"
+#include "place.bpf.h"
+#include "served.bpf.h"
+#include "state.bpf.h"
+
+#include <linux/bpf_perf_event.h>
+
+/* The per-CPU area's base, by way of a per-CPU variable whose address a task leads to. */
+static __always_inline void pk_learn_percpu(struct pk_cpu *c, struct task_struct *task)
+{
+	__u64 rq;
+
+	if (likely(c->percpu) || !config.runqueues)
+		return;
+	rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
+	if (rq)
+		c->percpu = rq - config.runqueues;
+}
+
+static __always_inline void pk_sample_async(struct pk_cpu *c, struct task_struct *task,
+					    struct pk_place *place, struct pk_charge *charge)
+{
+	charge->kind = PK_SOFTIRQ;
+	charge->vec = place->vec;
+	switch (place->vec) {
+	case PK_VEC_NET_RX:
+	case PK_VEC_NET_TX:
+	case PK_VEC_NONE:
+		pk_net_sample(c, task, place, charge);
+		return;
+	case PK_VEC_TIMER:
+	case PK_VEC_HRTIMER:
+	case PK_VEC_TASKLET:
+	case PK_VEC_HI:
+		if (place->at & (PK_AT_TIMER | PK_AT_SEND | PK_AT_TRANSMIT)) {
+			pk_net_sample(c, task, place, charge);
+			return;
+		}
+		break;
+	case PK_VEC_SCHED:
+		pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
+		return;
+	}
+	pk_charge_nobody(c, charge, PK_UNTRACKED);
+}
+
+static __always_inline void pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data *ctx,
+					  struct task_struct *task, struct pk_stack *buf,
+					  const struct pk_charge *charge)
+{
+	struct pk_key key = {
+		.ran_on = charge->ran_on,
+		.served = charge->ran_on,
+		.kstack = charge->kstack,
+		.syscall = PK_NO_SYSCALL,
+		.kind = charge->kind,
+		.vec = PK_VEC_NONE,
+		.basis = PK_BASIS_OWN,
+	};
+
+	if (charge->kind == PK_IDLING) {
+		key.served = PK_IDLE;
+	} else if (charge->kind == PK_KTHREAD) {
+		key.served = PK_KERNEL;
+	} else {
+		if (charge->kind == PK_OWN)
+			pk_current_syscall(task, &key);
+		key.ustack = pk_user_stack(c, ctx, buf);
+		key.exec_id = task->self_exec_id;
+	}
+	pk_count(c, &key, charge->ns, charge->samples);
+}
+
+/*
+ * perf throttles an event that fires too often between two ticks, and an idle CPU without ticks
+ * has none between: after 400 samples (kernel.perf_event_max_sample_rate / HZ) the clock stops
+ * until the CPU is woken. The time of such a gap was idle, not the waker's.
+ */
+static __always_inline void pk_sample_gap(struct pk_cpu *c, struct pk_charge *charge)
+{
+	struct pk_key key = {
+		.ran_on = PK_IDLE,
+		.served = PK_IDLE,
+		.syscall = PK_NO_SYSCALL,
+		.kind = PK_IDLING,
+		.vec = PK_VEC_NONE,
+		.basis = PK_BASIS_OWN,
+	};
+
+	pk_count(c, &key, charge->ns - config.period, 0);
+	charge->ns = config.period;
+}
+
+SEC("perf_event")
+int pk_sample(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 now = bpf_ktime_get_ns();
+	struct pk_cpu *c = this_cpu();
+	struct pk_place place = {};
+	struct pk_charge charge = {};
+	struct pk_scratch *s;
+	__u32 zero = 0;
+	long len;
+
+	c->stats.samples++;
+	charge.ns = now - (c->last_ns ? c->last_ns : started);
+	charge.samples = 1;
+	c->last_ns = now;
+	pk_learn_percpu(c, task);
+	if (c->idle && charge.ns > 2 * config.period)
+		pk_sample_gap(c, &charge);
+	s = bpf_map_lookup_elem(&scratch, &zero);
+	if (!s)
+		return 0;
+	if (c->armed && !c->busy)
+		pk_net_close(c); /* no hook came: what it was waiting for is over */
+
+	c->idle = 0;
+	charge.ran_on = pk_current_label(c, task);
+	if ((__s64)ctx->regs.rip > 0) {
+		charge.kind = PK_USER;
+	} else {
+		len = bpf_get_stack(ctx, s->stack.ip, sizeof(s->stack.ip), 0);
+		if (len > 0) {
+			pk_read_place(&place, &s->stack, (__u64)len / 8);
+			s->stack.depth = place.depth;
+			charge.kstack = pk_store_stack(c, place.hash, &s->stack);
+		} else {
+			c->stats.no_kstack++;
+		}
+		if (place.async) {
+			pk_sample_async(c, task, &place, &charge);
+			goto out;
+		}
+		if (task->pid == 0) {
+			charge.kind = PK_IDLING;
+			c->idle = 1;
+		} else if (task->flags & PF_KTHREAD) {
+			charge.kind = PK_KTHREAD;
+		} else {
+			charge.kind = PK_OWN;
+		}
+	}
+	pk_sample_own(c, ctx, task, &s->stack, &charge);
+out:
+	c->stats.sampler_ns += bpf_ktime_get_ns() - now;
+	return 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Served-process tracking (the paper's svdproc): who the current task is, as a label, and what
+ * it called the kernel for. In its own context the current process is the one that is served.
+ */
+#ifndef PKPROF_SERVED_BPF_H
+#define PKPROF_SERVED_BPF_H
+
+#include "state.bpf.h"
+
+static __always_inline __u64 pk_label_of(struct task_struct *task)
+{
+	return (__u64)task->tgid << 32 | (__u32)(task->group_leader->start_boottime >> 20);
+}
+
+/*
+ * The label of the current process, told to user space if this CPU did not do so lately. The
+ * idle task is PK_IDLE.
+ */
+static __always_inline __u64 pk_current_label(struct pk_cpu *c, struct task_struct *task)
+{
+	struct pk_label info = {};
+	struct task_struct *leader;
+	__u64 label;
+
+	if (task->pid == 0)
+		return PK_IDLE;
+	label = pk_label_of(task);
+	if (likely(c->label == label && c->epoch == epoch))
+		return label;
+	c->label = label;
+	c->epoch = epoch;
+
+	leader = task->group_leader;
+	info.start_boottime = leader->start_boottime;
+	info.pid = task->tgid;
+	info.parent = BPF_CORE_READ(leader, real_parent, tgid);
+	info.cgroup = BPF_CORE_READ(leader, cgroups, dfl_cgrp, kn, id);
+	info.uid = BPF_CORE_READ(leader, cred, uid.val);
+	info.flags = task->flags & PF_KTHREAD ? PK_LABEL_KTHREAD : 0;
+	info.seen = bpf_ktime_get_ns();
+	info.exec_id = task->self_exec_id;
+	BPF_CORE_READ_STR_INTO(&info.comm, leader, comm);
+	if (bpf_map_update_elem(&labels, &label, &info, BPF_ANY))
+		c->stats.labels_full++;
+	return label;
+}
+
+/*
+ * The system call the current task is in; PK_NO_SYSCALL when it came into the kernel another way
+ * (the entry code sets orig_ax to -1 there, arch/x86/entry/entry_64.S).
+ */
+static __always_inline void pk_current_syscall(struct task_struct *task, struct pk_key *key)
+{
+	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+	long nr = BPF_CORE_READ(regs, orig_ax);
+
+	key->syscall = nr >= 0 && nr < PK_NO_SYSCALL ? nr : PK_NO_SYSCALL;
+	key->compat = (task->thread_info.status & TS_COMPAT) != 0;
+}
+
+#endif

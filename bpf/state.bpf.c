@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The shared state; what each part is for stands in state.bpf.h. */
+#include "state.bpf.h"
+
+struct counts_map counts SEC(".maps");
+struct stacks_map stacks SEC(".maps");
+struct labels_map labels SEC(".maps");
+struct owners_map owners SEC(".maps");
+struct scratch_map scratch SEC(".maps");
+
+const volatile struct pk_config config = {};
+const volatile struct pk_function functions[PK_FUNCTIONS] = {};
+
+struct pk_cpu cpus[PK_MAX_CPUS] = {};
+struct pk_slot slots[PK_SLOTS] = {};
+__u32 slot_tags[PK_SLOTS] = {};
+volatile __u64 started = 0;
+volatile __u32 epoch = 0;
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

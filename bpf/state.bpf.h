@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What every unit shares: configuration, per-CPU state, the tables that user space reads.
+ * Defined in state.bpf.c.
+ *
+ * Samples are counted here, in the kernel, so that nothing of ours need run for a profile to
+ * grow (see src/collect/drain.cc for how they are emptied).
+ */
+#ifndef PKPROF_STATE_BPF_H
+#define PKPROF_STATE_BPF_H
+
+#include "kernel.bpf.h"
+
+#include "pkprof/abi.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+struct pk_scratch {
+	struct pk_stack stack;
+	__u64 pad[16];
+};
+
+/*
+ * counts and stacks are behind one more level: entry 0 is the table in use. User space puts an
+ * empty one there and, once no program can see the old one any more (the kernel's update of such
+ * a map waits for that), empties the old one at leisure.
+ */
+struct counts_table {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before loading */
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(key_size, sizeof(struct pk_key));
+	__uint(value_size, sizeof(struct pk_count));
+};
+
+struct counts_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct counts_table);
+};
+
+struct stacks_table {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(key_size, sizeof(__u64));
+	__uint(value_size, sizeof(struct pk_stack));
+};
+
+struct stacks_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct stacks_table);
+};
+
+struct labels_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, struct pk_label);
+};
+
+struct owners_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u64);
+	__type(value, __u64);
+};
+
+struct scratch_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2); /* 0: the sampler's, 1: the hooks' (the sampler may interrupt them) */
+	__type(key, __u32);
+	__type(value, struct pk_scratch);
+};
+
+extern struct counts_map counts SEC(".maps");
+extern struct stacks_map stacks SEC(".maps");
+extern struct labels_map labels SEC(".maps");
+extern struct owners_map owners SEC(".maps");
+extern struct scratch_map scratch SEC(".maps");
+
+extern const volatile struct pk_config config;
+extern const volatile struct pk_function functions[PK_FUNCTIONS];
+
+extern struct pk_cpu cpus[PK_MAX_CPUS];
+extern struct pk_slot slots[PK_SLOTS];
+extern __u32 slot_tags[PK_SLOTS];
+extern volatile __u64 started; /* ktime of the start, for the first sample on each CPU */
+extern volatile __u32 epoch; /* grows when user space has taken the tables: labels are to be told anew */
+
+static __always_inline struct pk_cpu *this_cpu(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return &cpus[cpu & (PK_MAX_CPUS - 1)];
+}
+
+/*
+ * A pointer as a plain number: the verifier lets no one calculate with a typed pointer, and
+ * forgets its type on the way through memory.
+ */
+static __always_inline __u64 pk_plain(struct pk_cpu *c, const volatile void *p)
+{
+	*(volatile __u64 *)&c->plain = (__u64)p;
+	return *(volatile __u64 *)&c->plain;
+}
+
+/* 64-bit mixing (the finalizer of MurmurHash3, public domain), seeded by the caller. */
+static __always_inline __u64 pk_mix(__u64 h, __u64 v)
+{
+	h ^= v;
+	h ^= h >> 33;
+	h *= 0xff51afd7ed558ccdULL;
+	h ^= h >> 33;
+	h *= 0xc4ceb9fe1a85ec53ULL;
+	h ^= h >> 33;
+	return h;
+}
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) OR Apache-2.0 */
+/*
+ * What the kernel side (bpf/) and the user side (src/collect) say to each other.
+ *
+ * Fixed widths, explicit padding, sizes asserted: this header is compiled by two compilers for two
+ * machines. Whoever includes it has __u8 .. __u64 already (linux/types.h).
+ */
+#ifndef PKPROF_ABI_H
+#define PKPROF_ABI_H
+
+#ifndef __cplusplus
+#define static_assert _Static_assert
+#endif
+
+enum {
+	PK_MAX_CPUS = 1024, /* a power of two: hooks mask with it instead of testing */
+	PK_MAX_DEPTH = 127, /* kernel.perf_event_max_stack's default */
+	PK_SLOTS = 4096,    /* objects with work on account at one time; a power of two */
+	PK_SLOT_CHARGES = 12,
+	PK_FUNCTIONS = 128, /* functions that the sampler knows by address; a power of two */
+	PK_COMM_LEN = 16,
+	PK_NAME_LEN = 128, /* of a kernel symbol as the ksym iterator hands it out */
+	PK_MODULE_LEN = 56,
+};
+
+/*
+ * A label's number: thread group id in the upper half, the process's start (boot time in units of
+ * 2^20 ns, cut to 32 bits) in the lower. A pid cannot come round again within such a unit. The
+ * idle task has pid 0 on every CPU, so numbers below 2^32 are free for what is not a process.
+ */
+enum pk_special {
+	PK_IDLE = 1,
+	PK_KERNEL = 2,
+	PK_UNCLAIMED = 0x100, /* + enum pk_reason */
+};
+
+/* Why nobody was charged. */
+enum pk_reason {
+	PK_EXPIRED = 0, /* the work ended and no one was seen to take its result */
+	PK_DROPPED,     /* the packet was thrown away before it had a socket */
+	PK_FORWARDED,   /* the packet went on to another machine or namespace */
+	PK_ARP,         /* address resolution: for the network, not for a process */
+	PK_ICMP,        /* control messages that no socket asked for */
+	PK_PROTOCOL,    /* other protocols without a socket */
+	PK_UNTRACKED,   /* a mechanism that pkprof does not follow yet */
+	PK_LOST,        /* a table was full: see the counters */
+	PK_REASONS,
+};
+
+/* What kind of number pk_key.served is. */
+enum pk_served_kind {
+	PK_SERVED_LABEL = 0,  /* a label or a special label */
+	PK_SERVED_OBJECT = 1, /* an object whose owner user space finds */
+};
+
+/* What the CPU was doing. */
+enum pk_kind {
+	PK_USER = 0,
+	PK_OWN = 1,     /* kernel, in the task's own context: syscall or fault */
+	PK_SOFTIRQ = 2, /* .vec says which */
+	PK_KTHREAD = 3,
+	PK_IDLING = 4,
+};
+
+/* Softirq vectors as the kernel numbers them (include/linux/interrupt.h). */
+enum pk_vec {
+	PK_VEC_HI = 0,
+	PK_VEC_TIMER = 1,
+	PK_VEC_NET_TX = 2,
+	PK_VEC_NET_RX = 3,
+	PK_VEC_BLOCK = 4,
+	PK_VEC_IRQ_POLL = 5,
+	PK_VEC_TASKLET = 6,
+	PK_VEC_SCHED = 7,
+	PK_VEC_HRTIMER = 8,
+	PK_VEC_RCU = 9,
+	PK_VEC_NONE = 0xff, /* between the vectors: softirq entry and exit */
+};
+
+/* Same numbers as pkprof::Basis. */
+enum pk_basis {
+	PK_BASIS_OWN = 0,
+	PK_BASIS_CONSUMED = 1,
+	PK_BASIS_OWNER = 2,
+	PK_BASIS_PROVISIONAL = 7,
+};
+
+enum { PK_NO_SYSCALL = 0xffff };
+
+/* What samples are counted under. */
+struct pk_key {
+	__u64 ran_on; /* label */
+	__u64 served; /* label or object, see served_kind */
+	__u64 kstack; /* number of a pk_stack, 0 for none */
+	__u64 ustack; /* of the task in its own context, or of the consumer */
+	__u16 syscall; /* that the task (or the consumer) was in; PK_NO_SYSCALL */
+	__u8 compat;  /* the syscall number is of the 32-bit table */
+	__u8 kind;    /* enum pk_kind */
+	__u8 vec;     /* enum pk_vec, for PK_SOFTIRQ */
+	__u8 basis;   /* enum pk_basis */
+	__u8 served_kind;
+	__u8 reason; /* PK_SERVED_OBJECT: enum pk_reason should nobody own it */
+	__u32 exec_id; /* which program image of its process ustack belongs to, see pk_label */
+	__u32 pad;
+};
+static_assert(sizeof(struct pk_key) == 48, "pk_key has no hidden padding");
+
+struct pk_count {
+	__u64 ns;
+	__u64 samples;
+};
+
+struct pk_stack {
+	__u64 depth;
+	__u64 ip[PK_MAX_DEPTH]; /* leaf first */
+};
+static_assert(sizeof(struct pk_stack) == 1024, "a stack is 1 KiB");
+
+enum { PK_LABEL_KTHREAD = 1 };
+
+/* A process as it was when a sample or a consumption met it. */
+struct pk_label {
+	__u64 start_boottime; /* ns */
+	__u64 cgroup;         /* id in the cgroup v2 hierarchy */
+	__u32 pid;            /* thread group id */
+	__u32 parent;
+	__u32 flags;
+	__u32 uid;
+	__u64 seen;    /* ktime when this was noted */
+	__u32 exec_id; /* task_struct.self_exec_id then: grows by one at each exec */
+	__u32 pad;
+	char comm[PK_COMM_LEN]; /* of the group leader */
+};
+static_assert(sizeof(struct pk_label) == 64, "pk_label has no hidden padding");
+
+/* Work on account, not yet charged to anyone: one stack's worth of samples. */
+struct pk_charge {
+	__u64 ran_on;
+	__u64 kstack;
+	__u64 ns;
+	__u32 samples;
+	__u8 kind;
+	__u8 vec;
+	__u8 reason; /* should the object never be claimed */
+	__u8 pad;
+};
+static_assert(sizeof(struct pk_charge) == 32, "pk_charge has no hidden padding");
+
+/* The account of one object in flight. */
+struct pk_slot {
+	__u64 object;
+	__u32 lock;
+	__u32 used;
+	struct pk_charge charge[PK_SLOT_CHARGES];
+};
+static_assert(sizeof(struct pk_slot) == 16 + 32 * PK_SLOT_CHARGES, "pk_slot");
+
+/* Functions whose frames tell the sampler where in asynchronous work it is. */
+enum pk_function_class {
+	PK_FN_NONE = 0,
+	PK_FN_SOFTIRQ,     /* the loop over the vectors: everything below it is someone else's */
+	PK_FN_NAPI_THREAD, /* the same for a threaded NAPI */
+	PK_FN_ACTION,      /* a vector's function; .arg is the vector */
+	PK_FN_RECEIVE,     /* protocol processing of one packet */
+	PK_FN_TAP,         /* delivery to a packet socket */
+	PK_FN_TRANSMIT,    /* a packet on its way out */
+	PK_FN_TIMER,       /* a socket's timer; .arg is an enum pk_timer */
+	PK_FN_SEND,        /* deferred sending by a protocol */
+	PK_FN_QDISC,
+	PK_FN_DELIVER,     /* delivery to one of several receivers */
+};
+
+enum pk_timer {
+	PK_TIMER_RETRANSMIT,
+	PK_TIMER_DELACK,
+	PK_TIMER_KEEPALIVE,
+	PK_TIMER_PACING,
+	PK_TIMER_COMPRESSED_ACK,
+	PK_TIMER_REQUEST,
+};
+
+struct pk_function {
+	__u64 start;
+	__u64 end; /* first address past it */
+	__u32 class_; /* enum pk_function_class */
+	__u32 arg;
+};
+
+/* Set before loading, constant afterwards. */
+struct pk_config {
+	__u64 seed;               /* of every hash, so that no one can aim at a collision */
+	__u64 runqueues;          /* offsets in the per-CPU area, from BTF; 0 when not known */
+	__u64 kernel_stat;
+	__u64 preempt_count;
+	__u64 period;             /* ns between samples */
+};
+
+/* Per-CPU counters; what went wrong is never silent. */
+struct pk_stats {
+	__u64 samples;
+	__u64 sampler_ns;    /* time inside the sampler */
+	__u64 slow_ns;       /* time in the hooks' slow paths */
+	__u64 slow_runs;
+	__u64 armed;         /* samples that had to wait for a hook */
+	__u64 settled;       /* of these, named by a hook */
+	__u64 closed;        /* of these, closed without one */
+	__u64 lost_ns;       /* CPU time that found no place in the tables */
+	__u64 lost_samples;
+	__u64 no_kstack;     /* stacks that could not be taken */
+	__u64 no_ustack;
+	__u64 stacks_full;   /* stacks that found no place */
+	__u64 labels_full;
+	__u64 spilled;       /* charges moved from a full or contended account to the object's owner */
+	__u64 consumed;      /* accounts taken by a consumer */
+};
+
+/* Where an account that waits for a hook stands. */
+enum pk_phase {
+	PK_PHASE_NONE = 0,
+	PK_PHASE_BEFORE,   /* receiving, outside any packet: it is for the next one */
+	PK_PHASE_PACKET,   /* inside a packet whose receiver is not known yet */
+	PK_PHASE_TRANSMIT, /* sending, before the packet is known */
+	PK_PHASE_TIMER,    /* in a socket's timer function */
+	PK_PHASE_ENTRY,    /* in the softirq loop, before the vector is known */
+};
+
+/*
+ * One CPU. The hooks' fast paths touch the first 32 bytes and nothing else: two stores and a
+ * test. The sampler fills the account when it meets asynchronous work that it cannot name.
+ */
+struct pk_cpu {
+	__u64 skb;    /* packet in protocol processing */
+	__u64 sk;     /* the socket it turned out to be for, 0 before */
+	__u64 tx_sk;  /* socket of the packet queued for sending last, 0 if it has none */
+	__u32 armed;  /* enum pk_phase: an account waits for the next hook */
+	__u32 busy;   /* a slow path is at work on the account */
+
+	/* The account that waits. */
+	struct pk_charge charge;
+	__u64 task;      /* that the softirq interrupted */
+	__u64 packet;    /* skb, in PK_PHASE_PACKET */
+	__u64 object;    /* that gets the charge if no hook names a better one; 0 for none */
+	__u64 sockets[4]; /* receivers of a multicast packet so far */
+	__u32 receivers;
+	__u32 runs;      /* softirq runs of this vector on this CPU, when the account was opened */
+	__u8 timer;      /* enum pk_timer, in PK_PHASE_TIMER */
+	__u8 tap;        /* the sample was inside delivery to a packet socket */
+	__u8 shared;     /* packet for several receivers: split among them */
+	__u8 waits;      /* .object has a consumer to come: it may stay on account */
+	__u32 pad;
+
+	/* The sampler's own. */
+	__u64 last_ns;    /* time of the last sample */
+	__u64 label;      /* label seen last: its table entry is fresh */
+	__u32 epoch;      /* in which it was seen */
+	__u8 idle;        /* the last sample met the idle task */
+	__u8 pad2[3];
+	__u64 plain;      /* see pk_plain() */
+	__u64 percpu;     /* base of this CPU's per-CPU area, 0 before it is known */
+
+	struct pk_stats stats;
+} __attribute__((aligned(128)));
+
+/* One entry of the ksym iterator. */
+struct pk_ksym {
+	__u64 address;
+	__u32 type; /* 'T', 't', ... */
+	__u32 pad;
+	char name[PK_NAME_LEN];
+	char module[PK_MODULE_LEN];
+};
+
+#endif

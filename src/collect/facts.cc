@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/facts.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <sys/utsname.h>
+
+namespace pkprof {
+
+void KernelFacts::Free::operator()(btf* b) const {
+  btf__free(b);
+}
+
+Result<KernelFacts> KernelFacts::read() {
+  KernelFacts facts;
+  facts.btf_.reset(btf__load_vmlinux_btf());
+  if (!facts.btf_) {
+    return fail_errno(
+        "no kernel type information (/sys/kernel/btf/vmlinux): pkprof needs a kernel built with "
+        "CONFIG_DEBUG_INFO_BTF");
+  }
+  return facts;
+}
+
+int KernelFacts::tracepoint_args(std::string_view name) const {
+  const std::string type = "btf_trace_" + std::string(name);
+  const int id = btf__find_by_name_kind(btf_.get(), type.c_str(), BTF_KIND_TYPEDEF);
+  if (id < 0) return -1;
+  const btf_type* t = btf__type_by_id(btf_.get(), id);          // typedef
+  t = t ? btf__type_by_id(btf_.get(), t->type) : nullptr;       // pointer
+  t = t ? btf__type_by_id(btf_.get(), t->type) : nullptr;       // function
+  if (!t || !btf_is_func_proto(t) || btf_vlen(t) == 0) return -1;
+  return btf_vlen(t) - 1;  // the first is the tracepoint's own
+}
+
+bool KernelFacts::has_function(std::string_view name) const {
+  return btf__find_by_name_kind(btf_.get(), std::string(name).c_str(), BTF_KIND_FUNC) > 0;
+}
+
+uint64_t KernelFacts::percpu_offset(std::string_view name) const {
+  const int id = btf__find_by_name_kind(btf_.get(), ".data..percpu", BTF_KIND_DATASEC);
+  if (id < 0) return 0;
+  const btf_type* section = btf__type_by_id(btf_.get(), id);
+  const btf_var_secinfo* var = btf_var_secinfos(section);
+  for (uint32_t i = 0; i < btf_vlen(section); ++i, ++var) {
+    const btf_type* t = btf__type_by_id(btf_.get(), var->type);
+    if (t && name == btf__name_by_offset(btf_.get(), t->name_off)) return var->offset;
+  }
+  return 0;
+}
+
+std::string kernel_release() {
+  utsname u{};
+  return uname(&u) == 0 ? u.release : "";
+}
+
+std::string host_name() {
+  utsname u{};
+  return uname(&u) == 0 ? u.nodename : "";
+}
+
+}  // namespace pkprof

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/functions.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+namespace pkprof {
+namespace {
+
+struct Known {
+  const char* name;
+  pk_function_class class_;
+  uint32_t arg;
+};
+
+// Compilers split functions ("x.cold", "x.constprop.0", "x.isra.0"): every part counts.
+// Names that changed stand side by side; a kernel has one of them.
+constexpr Known known_functions[] = {
+    {"handle_softirqs", PK_FN_SOFTIRQ, 0},  // since 6.11
+    {"__do_softirq", PK_FN_SOFTIRQ, 0},
+    {"napi_threaded_poll", PK_FN_NAPI_THREAD, 0},
+    {"napi_threaded_poll_loop", PK_FN_NAPI_THREAD, 0},
+    {"net_rx_action", PK_FN_ACTION, PK_VEC_NET_RX},
+    {"net_tx_action", PK_FN_ACTION, PK_VEC_NET_TX},
+    {"run_timer_softirq", PK_FN_ACTION, PK_VEC_TIMER},
+    {"hrtimer_run_softirq", PK_FN_ACTION, PK_VEC_HRTIMER},
+    {"tasklet_action", PK_FN_ACTION, PK_VEC_TASKLET},
+    {"tasklet_hi_action", PK_FN_ACTION, PK_VEC_HI},
+    {"workqueue_softirq_action", PK_FN_ACTION, PK_VEC_TASKLET},
+    {"blk_done_softirq", PK_FN_ACTION, PK_VEC_BLOCK},
+    {"irq_poll_softirq", PK_FN_ACTION, PK_VEC_IRQ_POLL},
+    {"run_rebalance_domains", PK_FN_ACTION, PK_VEC_SCHED},
+    {"sched_balance_softirq", PK_FN_ACTION, PK_VEC_SCHED},  // since 6.10
+    {"rcu_core_si", PK_FN_ACTION, PK_VEC_RCU},
+    {"__netif_receive_skb_core", PK_FN_RECEIVE, 0},
+    {"__netif_receive_skb_one_core", PK_FN_RECEIVE, 0},
+    {"__netif_receive_skb_list_core", PK_FN_RECEIVE, 0},
+    {"packet_rcv", PK_FN_TAP, 0},
+    {"packet_rcv_fanout", PK_FN_TAP, 0},
+    {"packet_rcv_spkt", PK_FN_TAP, 0},
+    {"tpacket_rcv", PK_FN_TAP, 0},
+    {"udp_queue_rcv_skb", PK_FN_DELIVER, 0},
+    {"udpv6_queue_rcv_skb", PK_FN_DELIVER, 0},
+    {"udp_queue_rcv_one_skb", PK_FN_DELIVER, 0},
+    {"udpv6_queue_rcv_one_skb", PK_FN_DELIVER, 0},
+    {"raw_rcv", PK_FN_DELIVER, 0},
+    {"rawv6_rcv", PK_FN_DELIVER, 0},
+    {"__dev_queue_xmit", PK_FN_TRANSMIT, 0},
+    {"sch_direct_xmit", PK_FN_TRANSMIT, 0},
+    {"__qdisc_run", PK_FN_QDISC, 0},
+    {"tcp_write_timer", PK_FN_TIMER, PK_TIMER_RETRANSMIT},
+    {"tcp_delack_timer", PK_FN_TIMER, PK_TIMER_DELACK},
+    {"tcp_keepalive_timer", PK_FN_TIMER, PK_TIMER_KEEPALIVE},
+    {"tcp_pace_kick", PK_FN_TIMER, PK_TIMER_PACING},
+    {"tcp_compressed_ack_kick", PK_FN_TIMER, PK_TIMER_COMPRESSED_ACK},
+    {"reqsk_timer_handler", PK_FN_TIMER, PK_TIMER_REQUEST},
+    {"tcp_tsq_handler", PK_FN_SEND, 0},
+    {"tcp_tsq_workfn", PK_FN_SEND, 0},
+    {"tcp_tasklet_func", PK_FN_SEND, 0},
+};
+
+}  // namespace
+
+FunctionTable find_functions(const KernelSymbols& symbols) {
+  FunctionTable table;
+  bool found[PK_FN_DELIVER + 1] = {};
+  std::unordered_map<std::string_view, const Known*> known;
+  for (const Known& k : known_functions) known.emplace(k.name, &k);
+  for (const KernelSymbol& s : symbols.all()) {
+    const auto it = known.find(s.name.substr(0, s.name.find('.')));
+    if (it == known.end() || s.name.starts_with("__pfx_")) continue;
+    table.entries.push_back({s.start, s.end, it->second->class_, it->second->arg});
+    found[it->second->class_] = true;
+  }
+  std::sort(table.entries.begin(), table.entries.end(),
+            [](const pk_function& a, const pk_function& b) { return a.start < b.start; });
+  // Entry 0 stays below every address, so that the search always stands on an entry.
+  table.entries.insert(table.entries.begin(), pk_function{});
+  if (table.entries.size() > PK_FUNCTIONS) table.entries.resize(PK_FUNCTIONS);
+  if (!found[PK_FN_SOFTIRQ]) table.missing.emplace_back("the softirq loop");
+  if (!found[PK_FN_RECEIVE]) table.missing.emplace_back("packet reception");
+  if (!found[PK_FN_TRANSMIT]) table.missing.emplace_back("packet transmission");
+  return table;
+}
+
+}  // namespace pkprof

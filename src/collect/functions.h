@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions that the sampler knows by address (bpf/place.bpf.h), looked up in this kernel.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pkprof/user_abi.h"
+#include "symbol/symbolizer.h"
+
+namespace pkprof {
+
+struct FunctionTable {
+  std::vector<pk_function> entries;  // sorted by start
+  std::vector<std::string> missing;  // kinds of places that no symbol was found for
+};
+
+[[nodiscard]] FunctionTable find_functions(const KernelSymbols& symbols);
+
+}  // namespace pkprof

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/kernel_side.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "collect/functions.h"
+#include "collect/hooks.h"
+#include "collect/libbpf_log.h"
+#include "pkprof.skel.h"
+
+namespace pkprof {
+namespace {
+
+struct SkeletonFree {
+  void operator()(pkprof_bpf* s) const { pkprof_bpf__destroy(s); }
+};
+struct LinkFree {
+  void operator()(bpf_link* l) const { bpf_link__destroy(l); }
+};
+using Skeleton = std::unique_ptr<pkprof_bpf, SkeletonFree>;
+using Link = std::unique_ptr<bpf_link, LinkFree>;
+
+uint64_t now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+Fd make_table(const char* name, uint32_t key, uint32_t value, uint32_t entries) {
+  LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_NO_PREALLOC);
+  return Fd(bpf_map_create(BPF_MAP_TYPE_HASH, name, key, value, entries, &opts));
+}
+
+Fd open_sampler(int cpu, uint64_t hz) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_CPU_CLOCK;
+  attr.sample_period = 1'000'000'000 / hz;
+  attr.disabled = 1;
+  return Fd(static_cast<int>(
+      syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+}
+
+// Reads a hash table whole and empties it.
+template <typename K, typename V>
+Result<> drain_table(int fd, uint32_t capacity, std::vector<std::pair<K, V>>& out) {
+  constexpr uint32_t batch = 1024;
+  std::vector<K> keys(batch);
+  std::vector<V> values(batch);
+  uint64_t position[8] = {};  // opaque to us
+  void* in = nullptr;
+  for (uint32_t rounds = 0; rounds <= capacity; ++rounds) {
+    uint32_t count = batch;
+    const int err = bpf_map_lookup_and_delete_batch(fd, in, position, keys.data(), values.data(),
+                                                    &count, nullptr);
+    const int error = err ? errno : 0;
+    if (error && error != ENOENT) {
+      if (error == ENOSPC && keys.size() < capacity) {  // one bucket is larger than the batch
+        keys.resize(keys.size() * 2);
+        values.resize(values.size() * 2);
+        continue;
+      }
+      return fail_errno("reading a table of the kernel side", error);
+    }
+    for (uint32_t i = 0; i < count; ++i) out.emplace_back(keys[i], values[i]);
+    if (error == ENOENT) return {};
+    in = position;
+  }
+  return {};
+}
+
+}  // namespace
+
+struct KernelSide::Impl {
+  Skeleton skeleton;
+  std::vector<Link> links;
+  std::vector<Fd> samplers;
+  Fd counts[2];
+  Fd stacks[2];
+  int active = 0;
+  uint32_t cpus = 0;
+  KernelSideOptions options;
+  std::vector<const Hook*> hooks;  // loaded ones
+  Capabilities capabilities;
+  std::set<std::string> refused;  // programs, with why
+
+  Result<> open_and_load(const KernelFacts& facts, const FunctionTable* functions);
+  void choose(const KernelFacts& facts);
+  Result<> use_tables(int which);
+  void note(const char* name, bool works, std::string how, const char* costs) {
+    capabilities.push_back({name, works, std::move(how), costs});
+  }
+};
+
+// Which hooks are wanted: for each need the first that this kernel has and has not refused.
+void KernelSide::Impl::choose(const KernelFacts& facts) {
+  hooks.clear();
+  std::set<std::string_view> met;
+  for (const Hook& hook : all_hooks()) {
+    if (!options.hooks || met.contains(hook.need) || refused.contains(hook.program)) continue;
+    if (!hook_exists(hook, facts)) continue;
+    hooks.push_back(&hook);
+    if (!hook.together) met.insert(hook.need);
+  }
+}
+
+Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts,
+                                         const FunctionTable* functions) {
+  skeleton.reset(pkprof_bpf__open());
+  if (!skeleton) return fail_errno("opening the kernel side");
+  pkprof_bpf* s = skeleton.get();
+
+  if (bpf_map__set_inner_map_fd(s->maps.counts, counts[0].get()) ||
+      bpf_map__set_inner_map_fd(s->maps.stacks, stacks[0].get()))
+    return fail_errno("giving the kernel side its tables");
+  s->rodata->config.runqueues = facts.percpu_offset("runqueues");
+  s->rodata->config.kernel_stat = facts.percpu_offset("kstat");
+  s->rodata->config.preempt_count = facts.percpu_offset("__preempt_count");
+  s->rodata->config.period = 1'000'000'000 / options.frequency_hz;
+  if (getrandom(const_cast<__u64*>(&s->rodata->config.seed), sizeof(__u64), 0) < 0)
+    s->rodata->config.seed = now_ns();
+  if (functions) {
+    std::copy(functions->entries.begin(), functions->entries.end(),
+              const_cast<pk_function*>(s->rodata->functions));
+    // Unused entries lie above every address.
+    for (size_t i = functions->entries.size(); i < PK_FUNCTIONS; ++i)
+      const_cast<pk_function*>(s->rodata->functions)[i].start = UINT64_MAX;
+  }
+
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, s->obj) {
+    const std::string_view name = bpf_program__name(program);
+    const bool wanted = name == "pk_sample" || (name == "pk_iter_sockets" && options.hooks) ||
+                        std::any_of(hooks.begin(), hooks.end(),
+                                    [&](const Hook* h) { return h->program == name; });
+    bpf_program__set_autoload(program, wanted && !refused.contains(std::string(name)));
+  }
+  LibbpfLog log;
+  const int err = pkprof_bpf__load(s);
+  if (!err) return {};
+  const std::string culprit = log.refused_program();
+  if (culprit.empty() || culprit == "pk_sample")
+    return fail(log.explain("loading the kernel side", -err));
+  refused.insert(culprit);
+  return fail("retry");
+}
+
+Result<> KernelSide::Impl::use_tables(int which) {
+  const uint32_t zero = 0;
+  for (const auto& [outer, inner] :
+       {std::pair{skeleton->maps.counts, counts[which].get()},
+        std::pair{skeleton->maps.stacks, stacks[which].get()}}) {
+    if (bpf_map_update_elem(bpf_map__fd(outer), &zero, &inner, BPF_ANY))
+      return fail_errno("giving the kernel side its tables");
+  }
+  active = which;
+  return {};
+}
+
+Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbols* symbols,
+                                    const KernelSideOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  impl->cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
+  if (impl->cpus > PK_MAX_CPUS)
+    return fail("this machine has " + std::to_string(impl->cpus) + " CPUs; pkprof knows up to " +
+                std::to_string(PK_MAX_CPUS));
+  for (int i = 0; i < 2; ++i) {
+    impl->counts[i] =
+        make_table("pk_counts", sizeof(pk_key), sizeof(pk_count), options.table_entries);
+    impl->stacks[i] =
+        make_table("pk_stacks", sizeof(uint64_t), sizeof(pk_stack), options.table_entries);
+    if (!impl->counts[i].valid() || !impl->stacks[i].valid())
+      return fail_errno("making the kernel side's tables");
+  }
+  FunctionTable functions;
+  if (symbols) functions = find_functions(*symbols);
+  for (;;) {
+    impl->choose(facts);
+    const size_t before = impl->refused.size();
+    if (auto r = impl->open_and_load(facts, symbols ? &functions : nullptr); r) break;
+    else if (impl->refused.size() == before) return std::unexpected(r.error());
+  }
+  if (auto r = impl->use_tables(0); !r) return std::unexpected(r.error());
+  impl->note("kernel symbols for attribution", symbols && functions.missing.empty(),
+             !symbols ? "no kernel symbols" : functions.missing.empty() ? "found" : "no symbol for " + functions.missing[0],
+             "softirq time is charged to whoever was interrupted");
+  return KernelSide(std::move(impl));
+}
+
+Result<> KernelSide::attach() {
+  Impl& m = *impl_;
+  std::set<std::string_view> attached;
+  for (const Hook* hook : m.hooks) {
+    bpf_program* program = bpf_object__find_program_by_name(m.skeleton->obj, hook->program);
+    LibbpfLog log;
+    Link link(bpf_program__attach(program));
+    if (!link) {
+      m.refused.insert(hook->program);
+      continue;
+    }
+    m.links.push_back(std::move(link));
+    attached.insert(hook->need);
+  }
+  if (m.options.hooks) {
+    for (const Need& need : all_needs()) {
+      std::string how;
+      for (const Hook* hook : m.hooks)
+        if (hook->need == need.name && !m.refused.contains(hook->program)) {
+          how += (how.empty() ? "" : ", ") + std::string(hook->where);
+        }
+      const bool works = attached.contains(need.name);
+      m.note(need.name, works, works ? how : "this kernel has no means for it", need.costs);
+    }
+  }
+  for (uint32_t cpu = 0; cpu < m.cpus; ++cpu) {
+    Fd fd = open_sampler(static_cast<int>(cpu), m.options.frequency_hz);
+    if (!fd.valid()) {
+      if (errno == ENODEV) continue;  // possible, but not online
+      return fail_errno("opening the sampling clock of CPU " + std::to_string(cpu));
+    }
+    LibbpfLog log;
+    Link link(bpf_program__attach_perf_event(m.skeleton->progs.pk_sample, fd.get()));
+    if (!link) return fail(log.explain("attaching the sampler", errno));
+    m.samplers.emplace_back(dup(fd.get()));  // the link owns the other one
+    (void)fd.release();
+    m.links.push_back(std::move(link));
+    ioctl(m.samplers.back().get(), PERF_EVENT_IOC_DISABLE, 0);  // attaching enables it
+  }
+  return {};
+}
+
+Result<> KernelSide::enable() {
+  impl_->skeleton->bss->started = now_ns();
+  for (const Fd& fd : impl_->samplers)
+    if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0)) return fail_errno("starting the samplers");
+  return {};
+}
+
+void KernelSide::disable() {
+  for (const Fd& fd : impl_->samplers) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+}
+
+bool KernelSide::ask_owners() {
+  bpf_program* program = impl_->skeleton->progs.pk_iter_sockets;
+  if (bpf_program__fd(program) < 0) return false;
+  LibbpfLog log;
+  Link link(bpf_program__attach_iter(program, nullptr));
+  if (!link) return false;
+  const Fd fd(bpf_iter_create(bpf_link__fd(link.get())));
+  char buffer[256];
+  while (fd.valid() && read(fd.get(), buffer, sizeof(buffer)) > 0) {
+  }
+  return fd.valid();
+}
+
+Result<std::vector<pk_ksym>> KernelSide::ask_symbols() {
+  LibbpfLog log;
+  const Skeleton s(pkprof_bpf__open());
+  if (!s) return fail_errno("opening the kernel side");
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, s->obj)
+      bpf_program__set_autoload(program, program == s->progs.pk_iter_ksyms);
+  if (const int err = pkprof_bpf__load(s.get())) return fail(log.explain("symbol iterator", -err));
+  const Link link(bpf_program__attach_iter(s->progs.pk_iter_ksyms, nullptr));
+  if (!link) return fail(log.explain("symbol iterator", errno));
+  const Fd fd(bpf_iter_create(bpf_link__fd(link.get())));
+  if (!fd.valid()) return fail_errno("symbol iterator");
+  std::vector<pk_ksym> symbols(1024);
+  size_t bytes = 0;
+  for (;;) {
+    if (symbols.size() * sizeof(pk_ksym) - bytes < 65536) symbols.resize(symbols.size() * 2);
+    const ssize_t n = read(fd.get(), reinterpret_cast<char*>(symbols.data()) + bytes, 65536);
+    if (n <= 0) break;
+    bytes += static_cast<size_t>(n);
+  }
+  symbols.resize(bytes / sizeof(pk_ksym));
+  return symbols;
+}
+
+Result<KernelSide::Tables> KernelSide::take() {
+  Impl& m = *impl_;
+  Tables out;
+  const int old = m.active;
+  // The kernel's update waits until no program can see the old table.
+  if (auto r = m.use_tables(1 - old); !r) return std::unexpected(r.error());
+  const uint32_t n = m.options.table_entries;
+  if (auto r = drain_table(m.counts[old].get(), n, out.counts); !r) return std::unexpected(r.error());
+  if (auto r = drain_table(m.stacks[old].get(), n, out.stacks); !r) return std::unexpected(r.error());
+  if (auto r = drain_table(bpf_map__fd(m.skeleton->maps.labels), 65536, out.labels); !r)
+    return std::unexpected(r.error());
+  m.skeleton->bss->epoch = m.skeleton->bss->epoch + 1;
+  return out;
+}
+
+std::vector<std::pair<uint64_t, pk_charge>> KernelSide::take_slots() {
+  std::vector<std::pair<uint64_t, pk_charge>> out;
+  for (pk_slot& slot : impl_->skeleton->bss->slots) {
+    for (uint32_t i = 0; i < slot.used && i < PK_SLOT_CHARGES; ++i)
+      out.emplace_back(slot.object, slot.charge[i]);
+    slot.used = 0;
+  }
+  return out;
+}
+
+std::vector<pk_charge> KernelSide::take_waiting() {
+  std::vector<pk_charge> out;
+  for (auto& cpu : impl_->skeleton->bss->cpus) {
+    if (cpu.armed) out.push_back(cpu.charge);
+    cpu.armed = 0;
+  }
+  return out;
+}
+
+uint64_t KernelSide::owner_of(uint64_t object) const {
+  uint64_t label = 0;
+  if (bpf_map_lookup_elem(bpf_map__fd(impl_->skeleton->maps.owners), &object, &label)) return 0;
+  return label;
+}
+
+pk_stats KernelSide::stats() const {
+  pk_stats sum{};
+  for (const auto& cpu : impl_->skeleton->bss->cpus) {
+    const auto* from = reinterpret_cast<const uint64_t*>(&cpu.stats);
+    auto* to = reinterpret_cast<uint64_t*>(&sum);
+    for (size_t i = 0; i < sizeof(sum) / sizeof(uint64_t); ++i) to[i] += from[i];
+  }
+  return sum;
+}
+
+const Capabilities& KernelSide::capabilities() const {
+  return impl_->capabilities;
+}
+
+uint32_t KernelSide::cpus() const {
+  return static_cast<uint32_t>(impl_->samplers.size());
+}
+
+std::vector<int> KernelSide::program_fds() const {
+  std::vector<int> fds;
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, impl_->skeleton->obj) {
+    if (bpf_program__fd(program) >= 0) fds.push_back(bpf_program__fd(program));
+  }
+  return fds;
+}
+
+KernelSide::KernelSide(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+KernelSide::KernelSide(KernelSide&&) noexcept = default;
+KernelSide& KernelSide::operator=(KernelSide&&) noexcept = default;
+KernelSide::~KernelSide() = default;
+
+}  // namespace pkprof

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The BPF side as an object: load what this kernel lets us, attach it, reach its tables.
+//
+// Programs that a kernel refuses cost one capability each, not the run: the loader learns from
+// libbpf's messages which program was refused, leaves it out and tries again. Everything is
+// released with the object; the kernel does the same if the process is killed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "collect/capability.h"
+#include "collect/facts.h"
+#include "pkprof/user_abi.h"
+#include "symbol/symbolizer.h"
+
+namespace pkprof {
+
+struct KernelSideOptions {
+  uint64_t frequency_hz = 997;
+  uint32_t table_entries = 16384;  // of each table of counts and of stacks
+  bool hooks = true;               // false: the sampler alone, for benchmarks
+};
+
+class KernelSide {
+ public:
+  static Result<KernelSide> load(const KernelFacts& facts, const KernelSymbols* symbols,
+                                 const KernelSideOptions& options);
+  KernelSide(KernelSide&&) noexcept;
+  KernelSide& operator=(KernelSide&&) noexcept;
+  ~KernelSide();
+
+  // Attaches the hooks and opens the sampling events; nothing is counted before enable().
+  Result<> attach();
+  Result<> enable();
+  void disable();  // no sample after this
+
+  // Finds out who holds which socket. Returns false where the kernel has no such iterator.
+  bool ask_owners();
+  // The kernel's symbols through the ksym iterator, where /proc/kallsyms hides addresses.
+  static Result<std::vector<pk_ksym>> ask_symbols();
+
+  // The tables filled so far; after this the kernel side fills empty ones.
+  struct Tables {
+    std::vector<std::pair<pk_key, pk_count>> counts;
+    std::vector<std::pair<uint64_t, pk_stack>> stacks;
+    std::vector<std::pair<uint64_t, pk_label>> labels;
+  };
+  Result<Tables> take();
+  // Charges still on account in the slots, for the end of a recording. (object, charge)
+  [[nodiscard]] std::vector<std::pair<uint64_t, pk_charge>> take_slots();
+  // Charges that wait in a CPU's own account for a hook that will not come any more.
+  [[nodiscard]] std::vector<pk_charge> take_waiting();
+
+  [[nodiscard]] uint64_t owner_of(uint64_t object) const;  // a label, 0 when not known
+  [[nodiscard]] pk_stats stats() const;                    // summed over the CPUs
+  [[nodiscard]] const Capabilities& capabilities() const;
+  [[nodiscard]] uint32_t cpus() const;
+  // Nanoseconds spent in our programs per second of wall time, for a measured stretch; see cost.h.
+  [[nodiscard]] std::vector<int> program_fds() const;
+
+ private:
+  struct Impl;
+  explicit KernelSide(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pkprof
