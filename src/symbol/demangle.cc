@@ -18,6 +18,9 @@ namespace {
 
 constexpr size_t max_mangled = 4096;
 constexpr size_t max_demangled = 16384;
+// libiberty takes a longer name only without its guard against deep recursion. max_mangled bounds
+// the depth then: the worst name of that length takes less than 1 MiB of stack.
+constexpr size_t max_guarded = 1024;
 
 struct Output {
   std::array<char, max_demangled> text;
@@ -52,8 +55,10 @@ std::string demangle(std::string_view mangled) {
 
   auto out = std::make_unique_for_overwrite<Output>();
   const char* text = name.c_str();
+  int options = DMGL_PARAMS | DMGL_ANSI;
+  if (name.size() > max_guarded) options |= DMGL_NO_RECURSE_LIMIT;
   const bool done = (rust && run(rust_demangle_callback, text, DMGL_RUST, *out)) ||
-                    (cxx && run(cplus_demangle_v3_callback, text, DMGL_PARAMS | DMGL_ANSI, *out));
+                    (cxx && run(cplus_demangle_v3_callback, text, options, *out));
   if (!done || out->size == 0) return name;
   return {out->text.data(), out->size};
 }
