@@ -8,6 +8,7 @@
 int main(int argc, char** argv) {
   using namespace pkprof::workload;
   CLI::App app("Burns CPU in user space, with no system call until the end.");
+  app.option_defaults()->always_capture_default();
   Common common;
   common.add_to(app);
   CLI11_PARSE(app, argc, argv);

@@ -104,6 +104,7 @@ int ping(const std::string& to, double pps) {
 
 int main(int argc, char** argv) {
   CLI::App app("Packet and raw sockets.");
+  app.option_defaults()->always_capture_default();
   app.require_subcommand(1);
   Common common;
   std::string device;

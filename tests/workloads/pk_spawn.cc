@@ -27,6 +27,7 @@ void reap(int flags, int& running, uint64_t& failed) {
 
 int main(int argc, char** argv) {
   CLI::App app("Starts short-lived processes at a steady rate.");
+  app.option_defaults()->always_capture_default();
   Common common;
   common.add_to(app);
   double rate = 200;

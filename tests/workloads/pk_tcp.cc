@@ -6,6 +6,7 @@
 int main(int argc, char** argv) {
   using namespace pkprof::workload;
   CLI::App app("TCP server and clients.");
+  app.option_defaults()->always_capture_default();
   app.require_subcommand(1);
 
   TcpServe serve;
@@ -20,7 +21,6 @@ int main(int argc, char** argv) {
   server->add_option("--work-us", serve.work_us, "CPU time to burn for each read");
 
   TcpClient client;
-  client.connections = 1;
   const auto add_client = [&](const char* name, const char* text, const char* rate_text) {
     auto* sub = app.add_subcommand(name, text);
     client.common.add_to(*sub);

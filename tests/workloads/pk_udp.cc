@@ -6,6 +6,7 @@
 int main(int argc, char** argv) {
   using namespace pkprof::workload;
   CLI::App app("UDP sender and receiver.");
+  app.option_defaults()->always_capture_default();
   app.require_subcommand(1);
 
   UdpSend send;

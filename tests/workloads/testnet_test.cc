@@ -230,9 +230,10 @@ TEST_F(TestnetTest, HogAsksTheKernelForNothing) {
 }
 
 TEST_F(TestnetTest, SpawnerKeepsItsRate) {
-  auto spawner = start(pair_->client, {"pk_spawn", "--rate", "100", "--seconds", "1"});
+  // An emulated CPU starts hardly more than 30 a second.
+  auto spawner = start(pair_->client, {"pk_spawn", "--rate", "20", "--seconds", "1"});
   const auto done = result_at_end(spawner);
-  EXPECT_NEAR(done["spawned"], 100, 30);
+  EXPECT_NEAR(done["spawned"], 20, 6);
   EXPECT_EQ(done["failed"], 0);
 }
 
