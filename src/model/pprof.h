@@ -11,7 +11,9 @@
 //                   any sample has them; default_sample_type is cpu; read back by name
 //   sample          stack leaf first; string labels ran-on, served (names of labels, see below),
 //                   source, basis, cgroup (of the served label; for readers only); number thread
-//   location        one frame, at most one line; a pseudo frame has no mapping and no address
+//   location        one frame, at most one line; a pseudo frame has no mapping and no address; an
+//                   empty stack is one pseudo frame "[no stack]", since pprof drops samples
+//                   without a location and its totals would be short
 //   mapping         as in memory; "[kernel.kallsyms]", "[module]", "[bpf]" for kernel code
 //   time, duration, period    1e9/hz nanoseconds
 //   comment         `#` and the JSON object, schema "pkprof.meta/1": kernel, cpus, frequency, what

@@ -51,6 +51,7 @@ class Decoder {
   void build_mappings();
   void build_frames();
   void add_sample(protozero::data_view sample);
+  [[nodiscard]] bool is_no_stack(const Frame& frame) const;
   StackId stack_of_sample();
   SampleValue value_of_sample();
   SampleKey key_of_sample();
@@ -67,7 +68,7 @@ class Decoder {
   std::vector<StringId> string_ids_;
   std::vector<LabelId> label_ids_;
   std::vector<MappingId> mapping_ids_;
-  std::vector<FrameId> frame_ids_;
+  std::vector<FrameId> frame_ids_;                      // `unknown`: stands for an empty stack
   std::vector<uint64_t SampleValue::*> value_members_;  // by sample type; null: not ours
   // The sample at hand, and what came before it.
   std::vector<uint64_t> sample_locations_;
@@ -153,7 +154,13 @@ void Decoder::build_frames() {
     require(location >= 1 && location <= frames.size(), "the kind of a location that is not there");
     frames[location - 1].kind = kind;
   }
-  for (const Frame& frame : frames) frame_ids_.push_back(profile_.frame(frame));
+  for (const Frame& frame : frames)
+    frame_ids_.push_back(is_no_stack(frame) ? unknown : profile_.frame(frame));
+}
+
+bool Decoder::is_no_stack(const Frame& frame) const {
+  return frame.kind == FrameKind::pseudo && frame.address == 0 && frame.mapping == no_mapping &&
+         frame.file == 0 && frame.line == 0 && profile_.text(frame.function) == no_stack;
 }
 
 StringId Decoder::string(uint64_t index) {
@@ -184,7 +191,7 @@ StackId Decoder::stack_of_sample() {
   stack_.clear();
   for (const uint64_t location : sample_locations_) {
     require(location >= 1 && location <= frame_ids_.size(), "a location id is out of range");
-    stack_.push_back(frame_ids_[location - 1]);
+    if (frame_ids_[location - 1] != unknown) stack_.push_back(frame_ids_[location - 1]);
   }
   const size_t stacks = profile_.stack_count();
   const StackId id = profile_.stack(stack_);

@@ -51,6 +51,7 @@ class Encoder {
     put_mappings();
     put_locations();
     put_functions();
+    put_no_stack();
     put_header();
     for (const std::string& text : strings_.strings())
       out_.add_string(profile_field::string_table, text);
@@ -71,8 +72,10 @@ class Encoder {
   void put_sample_types();
   void put_sample(const SampleKey& key, const SampleValue& value);
   void put_label(pbf_writer& sample, int64_t key, uint32_t field, int64_t value);
+  [[nodiscard]] uint64_t no_stack_location() const { return profile_.frames().size() + 1; }
   void put_mappings();
   void put_locations();
+  void put_no_stack();
   void put_functions();
   void put_header();
   [[nodiscard]] std::string comment() const;
@@ -152,6 +155,7 @@ void Encoder::put_sample(const SampleKey& key, const SampleValue& value) {
   pbf_writer to(out_, profile_field::sample);
   scratch_.clear();
   for (const FrameId frame : profile_.frames_of(key.stack)) scratch_.push_back(frame + 1ULL);
+  if (scratch_.empty()) scratch_.push_back(no_stack_location());
   to.add_packed_uint64(sample_field::location_id, scratch_.begin(), scratch_.end());
 
   scratch_ = {value.count, value.ns};
@@ -215,6 +219,22 @@ void Encoder::put_functions() {
     to.add_int64(function_field::system_name, name);
     if (function.file != 0) to.add_int64(function_field::file, string_of(function.file));
   }
+}
+
+// After all others, so that no id of ours moves.
+void Encoder::put_no_stack() {
+  const int64_t name = strings_.add(no_stack);
+  const uint64_t id = functions_.size() + 1;
+  {
+    pbf_writer function(out_, profile_field::function);
+    function.add_uint64(function_field::id, id);
+    function.add_int64(function_field::name, name);
+    function.add_int64(function_field::system_name, name);
+  }
+  pbf_writer location(out_, profile_field::location);
+  location.add_uint64(location_field::id, no_stack_location());
+  pbf_writer line(location, location_field::line);
+  line.add_uint64(line_field::function_id, id);
 }
 
 void Encoder::put_header() {

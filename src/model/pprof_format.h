@@ -67,6 +67,9 @@ inline constexpr std::string_view key_basis = "basis";
 inline constexpr std::string_view key_cgroup = "cgroup";
 inline constexpr std::string_view key_thread = "thread";
 
+// The function of the one frame that stands for an empty stack.
+inline constexpr std::string_view no_stack = "[no stack]";
+
 // The decoder's limits. Generous for anything recorded, small for anything a machine has.
 inline constexpr size_t max_file_bytes = size_t{1} << 30;
 inline constexpr size_t max_inflated_bytes = size_t{1} << 30;

@@ -199,10 +199,10 @@ void LedgerText::special_rows() {
       std::to_string(profile_.meta.cpus) + (options_.unicode ? " CPUs × 100%" : " CPUs x 100%"),
       total);
   line("");
-  line(
-      options_.style.dim("        % of one CPU. SEEMS: it was on the CPU. COSTS: it was served "
-                         "(user + own"));
-  line(options_.style.dim("        kernel + async). STOLEN: on the CPU while another was served."));
+  line(options_.style.dim(
+      "        % of one CPU. SEEMS: on the CPU. COSTS: served = USER + OWN kernel +"));
+  line(options_.style.dim(
+      "        ASYNC kernel. STOLEN: on the CPU while the kernel served another."));
 }
 
 void LedgerText::flow_line(const Flow& flow) {

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files are written whole or not at all.
+#include "model/file.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "model/pprof.h"
+#include "report_fixture.h"
+
+namespace pkprof {
+namespace {
+
+namespace fs = std::filesystem;
+
+class File : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "pkprof-file-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    directory_ = name;
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return directory_ / name; }
+  [[nodiscard]] size_t entries() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(directory_), {}));
+  }
+  static std::string contents(const std::string& path) {
+    return read_file(path, 1 << 20).value_or("(unreadable)");
+  }
+
+  fs::path directory_;
+};
+
+TEST_F(File, NewAndReplaced) {
+  ASSERT_TRUE(write_file(path("a"), "one"));
+  EXPECT_EQ(contents(path("a")), "one");
+  ASSERT_TRUE(write_file(path("a"), "two"));
+  EXPECT_EQ(contents(path("a")), "two");
+  EXPECT_EQ(entries(), 1u) << "no litter";
+  struct stat info{};
+  ASSERT_EQ(stat(path("a").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(File, ASymbolicLinkStaysOne) {
+  ASSERT_TRUE(write_file(path("target"), "one"));
+  fs::create_symlink(path("target"), path("link"));
+  ASSERT_TRUE(write_file(path("link"), "two"));
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(contents(path("target")), "two");
+}
+
+TEST_F(File, RelativePath) {
+  const fs::path before = fs::current_path();
+  fs::current_path(directory_);
+  EXPECT_TRUE(write_file("here", "x"));
+  fs::current_path(before);
+  EXPECT_EQ(contents(path("here")), "x");
+}
+
+TEST_F(File, FailuresNameTheFileAndTheCause) {
+  const Result<> missing = write_file(path("no/such/dir"), "x");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message,
+            "writing " + path("no/such/dir") + ": No such file or directory");
+  const Result<> directory = write_file(directory_.string(), "x");
+  ASSERT_FALSE(directory);
+  EXPECT_NE(directory.error().message.find("Is a directory"), std::string::npos);
+  EXPECT_FALSE(read_file(path("nothing"), 10));
+  EXPECT_FALSE(read_file(directory_.string(), 10));
+}
+
+TEST_F(File, ReadingStopsAtTheLimit) {
+  ASSERT_TRUE(write_file(path("a"), "0123456789"));
+  EXPECT_TRUE(read_file(path("a"), 10));
+  EXPECT_FALSE(read_file(path("a"), 9));
+  EXPECT_FALSE(read_file("/dev/zero", 1 << 20));
+}
+
+TEST_F(File, DevicesAreWrittenToDirectly) {
+  EXPECT_TRUE(write_file("/dev/null", "x"));
+  const Result<> full = write_file("/dev/full", "x");
+  ASSERT_FALSE(full);
+  EXPECT_NE(full.error().message.find("No space left"), std::string::npos);
+  struct stat info{};
+  ASSERT_EQ(stat("/dev/full", &info), 0);
+  EXPECT_TRUE(S_ISCHR(info.st_mode));
+}
+
+TEST_F(File, APipeIsWrittenToDirectly) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  Result<std::string> got;
+  std::thread reader([&] { got = read_file(path("pipe"), 100); });
+  EXPECT_TRUE(write_file(path("pipe"), "through"));
+  reader.join();
+  EXPECT_EQ(got.value_or("?"), "through");
+}
+
+TEST_F(File, StandardOutputKeepsItsFile) {
+  const int file = open(path("out").c_str(), O_RDWR | O_CREAT, 0600);
+  const std::string name = "/dev/fd/" + std::to_string(file);
+  EXPECT_TRUE(write_file(name, "one "));
+  EXPECT_TRUE(write_file(name, "two"));
+  close(file);
+  EXPECT_EQ(contents(path("out")), "one two");
+}
+
+// A disk that is full, played by a limit on the size of files; in a child, since it is for good.
+TEST_F(File, AFullDiskLeavesWhatWasThere) {
+  ASSERT_TRUE(write_file(path("a"), "old"));
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{.rlim_cur = 100, .rlim_max = 100};
+    setrlimit(RLIMIT_FSIZE, &small);
+    const bool old_failed = !write_file(path("a"), std::string(1000, 'x'));
+    const bool new_failed = !write_file(path("b"), std::string(1000, 'x'));
+    _exit(old_failed && new_failed ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(contents(path("a")), "old");
+  EXPECT_EQ(entries(), 1u);
+}
+
+// Killed at any moment, the name holds all of the old contents or all of the new.
+TEST_F(File, KilledWhileWriting) {
+  const std::string old_contents(3'000'000, 'o');
+  const std::string new_contents(3'000'000, 'n');
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(write_file(path("a"), old_contents));
+    const pid_t child = fork();
+    if (child == 0) {
+      for (;;) (void)write_file(path("a"), new_contents);
+    }
+    usleep(static_cast<useconds_t>(i) * 500);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    const std::string got = read_file(path("a"), 1 << 23).value();
+    EXPECT_TRUE(got == old_contents || got == new_contents);
+  }
+}
+
+TEST_F(File, ProfilesGoThroughFiles) {
+  const Profile profile = test::small_machine();
+  ASSERT_TRUE(write_profile(profile, path("p.pb.gz")));
+  const Result<Profile> back = read_profile(path("p.pb.gz"));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(test::described(*back), test::described(profile));
+
+  ASSERT_TRUE(write_file(path("junk"), "junk"));
+  const Result<Profile> junk = read_profile(path("junk"));
+  ASSERT_FALSE(junk);
+  EXPECT_TRUE(junk.error().message.starts_with("reading " + path("junk") + ": not a readable"))
+      << junk.error().message;
+}
+
+}  // namespace
+}  // namespace pkprof
