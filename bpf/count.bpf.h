@@ -9,31 +9,8 @@
 
 #include "state.bpf.h"
 
-static __noinline int pk_count(struct pk_cpu *c, const struct pk_key *key, __u64 ns, __u32 samples)
-{
-	struct pk_count *v, fresh = { .ns = ns, .samples = samples };
-	__u32 zero = 0;
-	void *table = bpf_map_lookup_elem(&counts, &zero);
-
-	if (!c || !key)
-		return 0;
-	if (table) {
-		v = bpf_map_lookup_elem(table, key);
-		if (!v) {
-			if (!bpf_map_update_elem(table, key, &fresh, BPF_NOEXIST))
-				return 0;
-			v = bpf_map_lookup_elem(table, key); /* another CPU was first? */
-		}
-		if (v) {
-			__sync_fetch_and_add(&v->ns, ns);
-			__sync_fetch_and_add(&v->samples, samples);
-			return 0;
-		}
-	}
-	c->stats.lost_ns += ns;
-	c->stats.lost_samples += samples;
-	return 0;
-}
+/* Adds to one row of the counts. */
+int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 samples);
 
 /* Stores a stack whose number is `id` unless it is there. Returns the number, 0 if it has no room. */
 static __always_inline __u64 pk_store_stack(struct pk_cpu *c, __u64 id, struct pk_stack *stack)

@@ -29,8 +29,8 @@ static __always_inline void pk_learn_percpu(struct pk_cpu *c, struct task_struct
 		c->percpu = rq - config.runqueues;
 }
 
-static __always_inline void pk_sample_async(struct pk_cpu *c, struct task_struct *task,
-					    struct pk_place *place, struct pk_charge *charge)
+static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *place,
+					    struct pk_charge *charge)
 {
 	charge->kind = PK_SOFTIRQ;
 	charge->vec = place->vec;
@@ -38,14 +38,14 @@ static __always_inline void pk_sample_async(struct pk_cpu *c, struct task_struct
 	case PK_VEC_NET_RX:
 	case PK_VEC_NET_TX:
 	case PK_VEC_NONE:
-		pk_net_sample(c, task, place, charge);
+		pk_net_sample(c, place, charge);
 		return;
 	case PK_VEC_TIMER:
 	case PK_VEC_HRTIMER:
 	case PK_VEC_TASKLET:
 	case PK_VEC_HI:
 		if (place->at & (PK_AT_TIMER | PK_AT_SEND | PK_AT_TRANSMIT)) {
-			pk_net_sample(c, task, place, charge);
+			pk_net_sample(c, place, charge);
 			return;
 		}
 		break;
@@ -83,10 +83,13 @@ static __always_inline void pk_sample_own(struct pk_cpu *c, struct bpf_perf_even
 	pk_count(c, &key, charge->ns, charge->samples);
 }
 
+#define PK_GAP_NS 10000000
+
 /*
- * perf throttles an event that fires too often between two ticks, and an idle CPU without ticks
- * has none between: after 400 samples (kernel.perf_event_max_sample_rate / HZ) the clock stops
- * until the CPU is woken. The time of such a gap was idle, not the waker's.
+ * perf throttles an event that fires too often between two ticks, and an idle CPU may have no
+ * tick for seconds: after kernel.perf_event_max_sample_rate / HZ samples the clock stops until
+ * the first tick after the CPU is woken. The time of such a gap was idle, not the waker's. A busy
+ * CPU has ticks, so a gap of several ticks was idle whatever the last sample met.
  */
 static __always_inline void pk_sample_gap(struct pk_cpu *c, struct pk_charge *charge)
 {
@@ -120,7 +123,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	charge.samples = 1;
 	c->last_ns = now;
 	pk_learn_percpu(c, task);
-	if (c->idle && charge.ns > 2 * config.period)
+	if (charge.ns > 2 * config.period && (c->idle || charge.ns > PK_GAP_NS))
 		pk_sample_gap(c, &charge);
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!s)
@@ -142,7 +145,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 			c->stats.no_kstack++;
 		}
 		if (place.async) {
-			pk_sample_async(c, task, &place, &charge);
+			pk_sample_async(c, &place, &charge);
 			goto out;
 		}
 		if (task->pid == 0) {
