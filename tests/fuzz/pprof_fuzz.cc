@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profile files. Whatever is decoded must be sound: every report of it can be made, its ledger
+// sums, and writing and reading it again gives the same.
+#include <cstdlib>
+
+#include "fuzz.h"
+#include "model/gzip.h"
+#include "model/pprof.h"
+#include "report/flat_text.h"
+#include "report/ledger.h"
+#include "report/ledger_text.h"
+#include "report/report_json.h"
+#include "report/tree_text.h"
+#include "report_fixture.h"
+
+namespace {
+
+using namespace pkprof;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void check(const Profile& profile) {
+  const Ledger ledger = build_ledger(profile);
+  require(ledger.sum_ns() == std::max(ledger.cpu_ns, ledger.sampled_ns));
+  require(!ledger_text(profile).empty());
+  require(!flat_text(profile, {.unicode = false}).empty());
+  require(!tree_text(profile).empty());
+  require(!report_json(profile, {.pids = {1}}).empty());
+
+  const Result<std::string> bytes = encode_pprof(profile);
+  require(bytes.has_value());
+  const Result<Profile> again = decode_pprof(std::as_bytes(std::span(*bytes)));
+  require(again.has_value());
+  require(again->meta == profile.meta);
+  require(test::described(*again) == test::described(profile));
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const Result<Profile> profile = decode_pprof(std::as_bytes(std::span(data, size)));
+  if (profile) {
+    check(*profile);
+  } else {
+    require(!profile.error().message.empty());
+    require(profile.error().message.find('\n') == std::string::npos);
+  }
+  return 0;
+}
+
+// Not compressed, so that mutations reach the message and not only the checksum.
+std::vector<std::string> fuzz_seeds() {
+  std::vector<std::string> seeds;
+  std::vector<Profile> profiles = {Profile(), test::small_machine()};
+  for (uint64_t seed = 1; seed < 6; ++seed)
+    profiles.push_back(test::random_profile(seed, 3 * seed));
+  for (const Profile& profile : profiles)
+    seeds.push_back(gunzip(encode_pprof(profile).value(), size_t{1} << 26).value());
+  seeds.push_back(encode_pprof(test::small_machine()).value());
+  return seeds;
+}
