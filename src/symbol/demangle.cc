@@ -30,6 +30,7 @@ struct Output {
 
 void append(const char* piece, size_t size, void* opaque) {
   auto& out = *static_cast<Output*>(opaque);
+  if (size == 0) return;  // and `piece` may be null
   if (size > out.text.size() - out.size) std::longjmp(out.full, 1);
   std::memcpy(out.text.data() + out.size, piece, size);
   out.size += size;

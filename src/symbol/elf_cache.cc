@@ -192,6 +192,7 @@ std::shared_ptr<ElfFile> ElfCache::vdso(const UserMap& map) {
       for (const UserMap& m : parse_maps(*own).executable) {
         if (m.start != base) continue;
         vdso_size_ = m.end - m.start;
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): it comes as a number.
         const auto* bytes = reinterpret_cast<const char*>(base);
         if (auto elf = ElfFile::from_memory({bytes, vdso_size_})) vdso_ = *elf;
       }

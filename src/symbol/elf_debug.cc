@@ -54,7 +54,8 @@ std::vector<std::string> link_paths(const std::string& name, const std::string& 
   const std::string dir = path.substr(0, path.rfind('/') + 1);  // with the slash
   std::vector<std::string> paths = {dir + name, dir + ".debug/" + name};
   for (const std::string& debug_dir : search.debug_dirs) {
-    paths.push_back(debug_dir + "/" + dir + name);
+    std::string below = debug_dir;
+    paths.push_back(below.append("/").append(dir).append(name));
   }
   return paths;
 }

@@ -95,7 +95,7 @@ std::string_view ElfFile::function_at(uint64_t vaddr) {
     demangled_bytes_ = 0;
   }
   std::string name = demangle(found.name);
-  demangled_bytes_ += name.size() + sizeof name;
+  demangled_bytes_ += name.size() + 64;  // and the table's own
   return demangled_.emplace(found.id, std::move(name)).first->second;
 }
 

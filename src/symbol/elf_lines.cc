@@ -18,20 +18,39 @@ constexpr uint64_t max_unpacked = uint64_t{2} << 30;
 constexpr size_t max_remembered = 1 << 18;
 constexpr size_t max_ranges = 1 << 22;
 
-uint64_t unpacked_size(const ElfHandle& elf) {
+// .zdebug_ sections, from before compression was standard, are not supported.
+bool is_debug(const ElfSection& section) {
+  return section.name.starts_with(".debug_");
+}
+
+bool fits(const ElfHandle& elf) {
   uint64_t total = 0;
   for (const ElfSection& s : elf.sections()) {
-    if (!s.name.starts_with(".debug_") && !s.name.starts_with(".zdebug_")) continue;
+    if (!is_debug(s)) continue;
     GElf_Chdr compressed;
     uint64_t size = s.header.sh_size;
-    if ((s.header.sh_flags & SHF_COMPRESSED) != 0 && gelf_getchdr(s.scn, &compressed) != nullptr) {
+    if ((s.header.sh_flags & SHF_COMPRESSED) != 0) {
+      if (gelf_getchdr(s.scn, &compressed) == nullptr) return false;
       size = compressed.ch_size;
     }
-    // zlib cannot do better than 1:1032.
-    if (s.name.starts_with(".zdebug_")) size *= 1032;
-    if (size > max_unpacked || (total += size) > max_unpacked) return UINT64_MAX;
+    if (size > max_unpacked) return false;
+    total += size;
   }
-  return total;
+  return total <= max_unpacked;
+}
+
+// libdw (0.188) takes strings out of these sections without looking for their end, so the last one
+// must have one. Unpacking them here is what libdw would do next.
+bool strings_end(const ElfHandle& elf) {
+  for (const ElfSection& s : elf.sections()) {
+    if (s.name != ".debug_str" && s.name != ".debug_line_str") continue;
+    if (s.header.sh_type == SHT_NOBITS) continue;
+    if ((s.header.sh_flags & SHF_COMPRESSED) != 0 && elf_compress(s.scn, 0, 0) < 0) return false;
+    const Elf_Data* data = elf_getdata(s.scn, nullptr);
+    if (data == nullptr || data->d_buf == nullptr || data->d_size == 0) continue;
+    if (static_cast<const char*>(data->d_buf)[data->d_size - 1] != '\0') return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -83,10 +102,7 @@ ElfLines::ElfLines(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ElfLines::~ElfLines() = default;
 
 std::unique_ptr<ElfLines> ElfLines::open(ElfHandle elf) {
-  if (elf.section(".debug_line") == nullptr && elf.section(".zdebug_line") == nullptr) {
-    return nullptr;
-  }
-  if (unpacked_size(elf) > max_unpacked) return nullptr;
+  if (elf.section(".debug_line") == nullptr || !fits(elf) || !strings_end(elf)) return nullptr;
   auto impl = std::make_unique<Impl>(std::move(elf));
   impl->dwarf.reset(dwarf_begin_elf(impl->elf.elf(), DWARF_C_READ, nullptr));
   if (impl->dwarf == nullptr) return nullptr;

@@ -65,9 +65,9 @@ bool parse_line(std::string_view line, KernelEntry& entry) {
   uint64_t address = 0;
   size_t i = 0;
   for (; i < line.size(); ++i) {
-    const int digit = hex_values[static_cast<unsigned char>(line[i])];
+    const int8_t digit = hex_values[static_cast<unsigned char>(line[i])];
     if (digit < 0) break;
-    address = address << 4 | static_cast<uint64_t>(digit);
+    address = address << 4 | static_cast<uint8_t>(digit);
   }
   if (i == 0 || i > 16 || line.size() < i + 4 || line[i] != ' ' || line[i + 2] != ' ') return false;
   entry.address = address;

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <random>
 
+#include "fixture.h"
 #include "symbol/symbolizer.h"
 
 namespace pkprof {
@@ -87,9 +87,9 @@ TEST(Demangle, SurvivesAnything) {
       "_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$GT$3bar17h930b740aa94f1d3aE"};
   constexpr std::string_view letters =
       "_ZNSIEJDpTX0123456789abcdefghiklmnoprstuvwxyzRBKLCMFAPGOUVWQHY";
-  std::mt19937 random(2);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
-  while (std::chrono::steady_clock::now() < end) {
+  test::FuzzPlan plan(2);
+  auto& random = plan.random;
+  while (plan.more()) {
     std::string name = seeds[random() % seeds.size()];
     for (unsigned i = random() % 8; i > 0; --i) {
       const size_t at = 2 + random() % (name.size() - 2);

@@ -37,6 +37,14 @@ std::string TempDir::write(std::string_view name, std::string_view text) const {
   return path;
 }
 
+FuzzPlan::FuzzPlan(int seconds) {
+  const char* wanted = ::getenv("SYMBOL_FUZZ_SECONDS");
+  const char* seed = ::getenv("SYMBOL_FUZZ_SEED");
+  random.seed(seed == nullptr ? 1U : static_cast<unsigned>(std::stoul(seed)));
+  end = std::chrono::steady_clock::now() +
+        std::chrono::seconds(wanted == nullptr ? seconds : std::stoi(wanted));
+}
+
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;

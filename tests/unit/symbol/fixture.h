@@ -5,8 +5,10 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
+#include <random>
 #include <set>
 #include <string>
 #include <string_view>
@@ -29,6 +31,16 @@ class TempDir {
 
  private:
   std::string path_;
+};
+
+// How long and from where a test that tries random inputs goes: SYMBOL_FUZZ_SECONDS and
+// SYMBOL_FUZZ_SEED in the environment, or `seconds` and 1.
+struct FuzzPlan {
+  explicit FuzzPlan(int seconds);
+  [[nodiscard]] bool more() const { return std::chrono::steady_clock::now() < end; }
+
+  std::mt19937 random;
+  std::chrono::steady_clock::time_point end;
 };
 
 std::string read_file(const std::string& path);

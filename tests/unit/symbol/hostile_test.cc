@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <cstring>
-#include <random>
 
 #include "fixture.h"
 #include "symbol/elf_file.h"
@@ -61,15 +60,15 @@ TEST_F(Hostile, CutAtEveryPlace) {
   }
 }
 
-void mutate_for(const std::string& program, std::chrono::milliseconds time, bool lines) {
-  std::mt19937 random(7);
-  const auto end = std::chrono::steady_clock::now() + time;
+void mutate_for(const std::string& program, int seconds, bool lines) {
+  test::FuzzPlan plan(seconds);
+  auto& random = plan.random;
   Elf64_Ehdr header;
   std::memcpy(&header, program.data(), sizeof header);
   const size_t sections = header.e_shoff;
   const size_t sections_size = size_t{header.e_shnum} * sizeof(Elf64_Shdr);
   const size_t before = static_cast<size_t>(peak());
-  while (std::chrono::steady_clock::now() < end) {
+  while (plan.more()) {
     std::string bytes = program;
     for (unsigned i = 1 + random() % 12; i > 0; --i) {
       size_t at = random() % bytes.size();
@@ -85,10 +84,10 @@ void mutate_for(const std::string& program, std::chrono::milliseconds time, bool
 }
 
 TEST_F(Hostile, Mutated) {
-  mutate_for(*program_, std::chrono::seconds(4), false);
+  mutate_for(*program_, 4, false);
 }
 TEST_F(Hostile, MutatedWithLines) {
-  mutate_for(*program_, std::chrono::seconds(2), true);
+  mutate_for(*program_, 2, true);
 }
 
 // The file is sparse: it takes no room on disk and claims a terabyte.

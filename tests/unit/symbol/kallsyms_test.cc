@@ -134,8 +134,9 @@ TEST(Kallsyms, IsQuick) {
     ASSERT_EQ(symbols->size(), 200000U);
   }
   RecordProperty("parse_us", static_cast<int>(best.count() / 1000));
-  // Ten times what it takes: this is to catch a mistake of kind, on any machine and build.
-  EXPECT_LT(best, std::chrono::milliseconds(600));
+  // Far more than it takes (property parse_us): this is to catch a mistake of kind, not of degree,
+  // on any machine and with sanitizers.
+  EXPECT_LT(best, std::chrono::seconds(5));
 }
 
 TEST(Kallsyms, SurvivesAnything) {
