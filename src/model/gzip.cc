@@ -13,7 +13,7 @@ namespace pkprof {
 namespace {
 
 constexpr int gzip_window = 15 + 16;  // zlib: largest window, gzip wrapper
-constexpr int level = 6;
+constexpr int level = 4;              // of a large profile: half the time of 6, 5 % larger
 
 Bytef* bytes_of(std::string_view text) {
   // zlib does not write through next_in; the C interface just does not say const.

@@ -4,6 +4,7 @@
 // Open addressing with linear probing; eight bytes a slot; copied with its owner as it is.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -24,6 +25,11 @@ class IndexTable {
       if (slots_[i].position == none) return none;
       if (slots_[i].tag == tag && equal(slots_[i].position)) return slots_[i].position;
     }
+  }
+
+  // Makes room for so many entries in all.
+  void reserve(size_t entries) {
+    if (slots_.size() < 2 * entries) resize(std::bit_ceil(2 * entries));
   }
 
   // `position` must not be there yet.
@@ -47,8 +53,10 @@ class IndexTable {
     slots_[i] = slot;
   }
 
-  void grow() {
-    std::vector<Slot> old(slots_.empty() ? 16 : 2 * slots_.size());
+  void grow() { resize(slots_.empty() ? 16 : 2 * slots_.size()); }
+
+  void resize(size_t size) {
+    std::vector<Slot> old(size);
     std::swap(old, slots_);
     for (const Slot& slot : old) {
       if (slot.position != none) place(slot);

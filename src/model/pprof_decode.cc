@@ -41,6 +41,8 @@ class Decoder {
     find_values();
     build_mappings();
     build_frames();
+    // Not blindly what the file says: its samples may all be the same one.
+    profile_.reserve(std::min(file_.samples.size(), size_t{1} << 20));
     for (const protozero::data_view sample : file_.samples) add_sample(sample);
     return std::move(profile_);
   }

@@ -175,6 +175,11 @@ StackId Profile::stack(std::span<const FrameId> leaf_first) {
   return id;
 }
 
+void Profile::reserve(size_t samples) {
+  samples_.reserve(samples);
+  sample_index_.reserve(samples);
+}
+
 void Profile::add(const SampleKey& key, const SampleValue& value) {
   assert(key.ran_on < labels_.size() && key.served < labels_.size());
   assert(key.source < strings_.size() && key.stack < stack_count());

@@ -143,6 +143,8 @@ class Profile {
   FrameId frame(const Frame& frame);
   StackId stack(std::span<const FrameId> leaf_first);
   void add(const SampleKey& key, const SampleValue& value);
+  // Makes room for so many samples in all; only saves time.
+  void reserve(size_t samples);
 
   [[nodiscard]] const std::vector<Label>& labels() const { return labels_; }
   [[nodiscard]] const std::string& text(StringId id) const { return strings_[id]; }

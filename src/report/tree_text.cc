@@ -1,70 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// See tree_text.h. The tree is a vector of nodes found by (parent, function); children are linked
-// only when it is complete, sorted by time.
+// See tree_text.h. One tree a process, built (tree.h) only when the process is worth a line.
 #include "report/tree_text.h"
 
 #include <algorithm>
-#include <ranges>
+#include <functional>
 
-#include "model/hash.h"
 #include "report/clean.h"
 #include "report/format.h"
 #include "report/functions.h"
+#include "report/tree.h"
 
 namespace pkprof {
 
 namespace {
-
-using NodeId = uint32_t;
-constexpr NodeId root = 0;
-
-struct Node {
-  NodeId parent = root;
-  uint32_t name = 0;  // a LabelId below the root, a FunctionId further down
-  uint64_t self_ns = 0;
-  uint64_t total_ns = 0;
-  std::vector<NodeId> children;  // largest first
-};
-
-class Tree {
- public:
-  Tree(const Profile& profile, const FunctionTable& table, const ReportOptions& options) {
-    nodes_.emplace_back();
-    for (const auto& [key, value] : profile.samples()) {
-      if (!is_busy(profile, key, options)) continue;
-      NodeId node = child(root, key.served);
-      for (const FrameId frame : profile.frames_of(key.stack) | std::views::reverse)
-        node = child(node, table.of_frame[frame]);
-      nodes_[node].self_ns += value.ns;
-    }
-    // Parents come before their children, so one pass from the end sums everything up.
-    for (NodeId i = static_cast<NodeId>(nodes_.size()); i-- > 1;) {
-      nodes_[i].total_ns += nodes_[i].self_ns;
-      nodes_[nodes_[i].parent].total_ns += nodes_[i].total_ns;
-    }
-    for (NodeId i = 1; i < nodes_.size(); ++i) nodes_[nodes_[i].parent].children.push_back(i);
-    for (Node& node : nodes_)
-      std::ranges::stable_sort(node.children, std::greater(),
-                               [&](NodeId id) { return nodes_[id].total_ns; });
-  }
-
-  [[nodiscard]] const Node& node(NodeId id) const { return nodes_[id]; }
-
- private:
-  NodeId child(NodeId parent, uint32_t name) {
-    const uint64_t hash = hash_words(hash_seed(), {static_cast<uint64_t>(parent) << 32 | name});
-    const uint32_t found = index_.find(
-        hash, [&](uint32_t i) { return nodes_[i].parent == parent && nodes_[i].name == name; });
-    if (found != IndexTable::none) return found;
-    const auto id = static_cast<NodeId>(nodes_.size());
-    nodes_.push_back({.parent = parent, .name = name});
-    index_.insert(hash, id);
-    return id;
-  }
-
-  std::vector<Node> nodes_;
-  IndexTable index_;
-};
 
 class TreeText {
  public:
@@ -72,33 +20,55 @@ class TreeText {
       : profile_(profile),
         options_(options),
         table_(functions_of(profile)),
-        tree_(profile, table_, options),
-        whole_(tree_.node(root).total_ns) {}
+        builder_(profile, table_),
+        busy_(busy_time(profile, options)),
+        whole_(busy_.busy_ns) {}
 
   std::string run() {
+    std::vector<Top> tops = served();
     const size_t limit = options_.limit == 0 ? SIZE_MAX : options_.limit;
-    size_t shown = 0;
-    size_t hidden = 0;
+    const auto first_hidden = std::ranges::find_if(tops, [&](const Top& top) {
+      return static_cast<size_t>(&top - tops.data()) == limit || is_small(top.ns);
+    });
+    for (auto top = tops.begin(); top != first_hidden; ++top) print(*top);
     uint64_t rest = 0;
-    for (const NodeId id : tree_.node(root).children) {
-      const Node& node = tree_.node(id);
-      if (shown == limit || is_small(node.total_ns)) {
-        ++hidden;
-        rest += node.total_ns;
-        continue;
-      }
-      ++shown;
-      line("", options_.style.bold(top_title(node.name)) + "  " + percent(node.total_ns, whole_) +
-                   "%  " + duration_text(node.total_ns));
-      branches(node, "");
-      out_ += "\n";
-    }
-    if (hidden > 0)
-      line("", "(" + std::to_string(hidden) + " more)  " + percent(rest, whole_) + "%\n");
-    return out_ + busy_line(profile_, busy_time(profile_, options_), options_);
+    for (auto top = first_hidden; top != tops.end(); ++top) rest += top->ns;
+    if (first_hidden != tops.end())
+      line("", "(" + std::to_string(tops.end() - first_hidden) + " more)  " +
+                   percent(rest, whole_) + "%\n");
+    return out_ + busy_line(profile_, busy_, options_);
   }
 
  private:
+  // All that was served to one label.
+  struct Top {
+    LabelId label = 0;
+    uint64_t ns = 0;
+    std::vector<StackTime> times;
+  };
+
+  // Largest first.
+  [[nodiscard]] std::vector<Top> served() const {
+    std::vector<Top> tops(profile_.labels().size());
+    for (LabelId id = 0; id < tops.size(); ++id) tops[id].label = id;
+    for (const auto& [key, value] : profile_.samples()) {
+      if (!is_busy(profile_, key, options_)) continue;
+      tops[key.served].ns += value.ns;
+      tops[key.served].times.push_back({key.stack, value.ns});
+    }
+    std::erase_if(tops, [](const Top& top) { return top.ns == 0; });
+    std::ranges::stable_sort(tops, std::greater(), &Top::ns);
+    return tops;
+  }
+
+  void print(Top& top) {
+    line("", options_.style.bold(top_title(top.label)) + "  " + percent(top.ns, whole_) + "%  " +
+                 duration_text(top.ns));
+    tree_ = builder_.build(top.times);
+    branches(0, "");
+    out_ += "\n";
+  }
+
   [[nodiscard]] bool is_small(uint64_t ns) const {
     return static_cast<double>(ns) * 100 < options_.threshold * static_cast<double>(whole_);
   }
@@ -114,17 +84,17 @@ class TreeText {
   // What there is to show below a node: the branches worth it (the first `shown` children), the
   // node's own time, and the rest.
   struct Below {
+    std::vector<NodeId> children;  // largest first
     size_t shown = 0;
-    size_t hidden = 0;
     uint64_t rest_ns = 0;
     bool show_self = false;
     bool show_rest = false;
     [[nodiscard]] bool is_chain() const { return shown == 1 && !show_self && !show_rest; }
   };
-  [[nodiscard]] Below below(const Node& parent) const;
+  [[nodiscard]] Below below(NodeId parent) const;
 
   void function_line(const std::string& prefix, const std::string& number, FunctionId id);
-  void branches(const Node& parent, const std::string& prefix);
+  void branches(NodeId parent, const std::string& prefix);
   void branch(NodeId id, const std::string& prefix, bool last);
   void note(const std::string& prefix, bool last, uint64_t ns, const std::string& text);
 
@@ -140,8 +110,10 @@ class TreeText {
   const Profile& profile_;
   const ReportOptions& options_;
   const FunctionTable table_;
-  const Tree tree_;
+  const TreeBuilder builder_;
+  const Busy busy_;
   const uint64_t whole_;
+  Tree tree_;  // of the process at hand
   std::string out_;
 };
 
@@ -157,39 +129,38 @@ void TreeText::note(const std::string& prefix, bool last, uint64_t ns, const std
   line(prefix + tee(last), pad_left(percent(ns, whole_), 5) + "% " + options_.style.dim(text));
 }
 
-TreeText::Below TreeText::below(const Node& parent) const {
-  Below below;
-  for (const NodeId id : parent.children) {
-    if (is_small(tree_.node(id).total_ns))
-      below.rest_ns += tree_.node(id).total_ns;
+TreeText::Below TreeText::below(NodeId parent) const {
+  Below below{.children = children_of(tree_, parent)};
+  for (const NodeId id : below.children) {
+    if (is_small(tree_[id].total_ns))
+      below.rest_ns += tree_[id].total_ns;
     else
       ++below.shown;
   }
-  below.hidden = parent.children.size() - below.shown;
   below.show_rest = !reads_zero(below.rest_ns, whole_);
-  below.show_self = !parent.children.empty() && !reads_zero(parent.self_ns, whole_);
+  below.show_self = !below.children.empty() && !reads_zero(tree_[parent].self_ns, whole_);
   return below;
 }
 
-void TreeText::branches(const Node& parent, const std::string& prefix) {
+void TreeText::branches(NodeId parent, const std::string& prefix) {
   const Below what = below(parent);
   for (size_t i = 0; i < what.shown; ++i)
-    branch(parent.children[i], prefix, i + 1 == what.shown && !what.show_rest && !what.show_self);
-  if (what.show_self) note(prefix, !what.show_rest, parent.self_ns, "(itself)");
+    branch(what.children[i], prefix, i + 1 == what.shown && !what.show_rest && !what.show_self);
+  if (what.show_self) note(prefix, !what.show_rest, tree_[parent].self_ns, "(itself)");
   if (what.show_rest)
-    note(prefix, true, what.rest_ns, "(" + std::to_string(what.hidden) + " more)");
+    note(prefix, true, what.rest_ns,
+         "(" + std::to_string(what.children.size() - what.shown) + " more)");
 }
 
 void TreeText::branch(NodeId id, const std::string& prefix, bool last) {
-  const Node* node = &tree_.node(id);
-  function_line(prefix + tee(last), pad_left(percent(node->total_ns, whole_), 5) + "% ",
-                node->name);
+  function_line(prefix + tee(last), pad_left(percent(tree_[id].total_ns, whole_), 5) + "% ",
+                tree_[id].function);
   const std::string indent = prefix + bar(last);
-  while (below(*node).is_chain()) {
-    node = &tree_.node(node->children[0]);
-    function_line(indent, "       ", node->name);
+  for (Below what = below(id); what.is_chain(); what = below(id)) {
+    id = what.children[0];
+    function_line(indent, "       ", tree_[id].function);
   }
-  branches(*node, indent);
+  branches(id, indent);
 }
 
 }  // namespace

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# How long does a report of a million samples take, next to `perf report`?
+#
+#   bench/report.sh [BUILD_DIR] [SAMPLES]
+#
+# Records a perf.data with at least SAMPLES samples with call chains over a mix of processes, makes
+# a pkprof profile for which as many samples were taken, and times both reports, best of three, to
+# a file. perf keeps samples one by one and pkprof sums them up while recording; that difference is
+# the design, and it is why the sizes of the two files are printed too. Needs root (perf -a).
+set -euo pipefail
+
+build=${1:-build/release}
+samples=${2:-1000000}
+rate=25000
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
+
+die() { echo "report.sh: $*" >&2; exit 125; }
+
+[ -x "$build/make_profile" ] || die "no $build/make_profile; build first"
+command -v perf >/dev/null || die "perf is not installed"
+
+# Something of everything: user code, system calls, many short processes.
+busy() {
+  while :; do find /usr -xdev -type f -newer /etc/passwd >/dev/null 2>&1 || true; done &
+  while :; do tar -cf - /usr/include 2>/dev/null | gzip -1 >/dev/null || true; done &
+  while :; do for _ in 1 2 3 4 5 6 7 8; do /bin/true; done; sort /etc/services >/dev/null; done &
+  while :; do dd if=/dev/zero bs=64k count=2000 2>/dev/null | sha256sum >/dev/null || true; done &
+}
+
+record() {
+  local seconds=$((samples / rate / $(nproc) + 2))
+  echo "recording $samples samples with perf ($seconds s or more) ..."
+  busy
+  while :; do
+    perf record -q -e cpu-clock -F "$rate" -a -g -o "$work/perf.data" -- sleep "$seconds" \
+      >/dev/null 2>&1 || die "perf record failed (root? perf_event_paranoid?)"
+    got=$(perf report --stdio --header-only -i "$work/perf.data" >/dev/null 2>&1
+          perf script -i "$work/perf.data" -F time -G 2>/dev/null | wc -l)
+    [ "$got" -ge "$samples" ] && break
+    seconds=$((seconds * 3 / 2))
+  done
+  kill $(jobs -p) 2>/dev/null || true
+  wait 2>/dev/null || true
+}
+
+# Seconds, the best of three.
+best() {
+  local best= took start
+  for _ in 1 2 3; do
+    start=$EPOCHREALTIME
+    "$@" >"$work/out" 2>"$work/err" || die "$* failed: $(head -1 "$work/err")"
+    took=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
+    best=$(awk -v a="${best:-1e9}" -v b="$took" 'BEGIN { print (a < b ? a : b) }')
+  done
+  echo "$best"
+}
+
+if [ -x "$build/pkprof" ] && "$build/pkprof" report --help >/dev/null 2>&1; then
+  report=("$build/pkprof" report)
+else
+  echo "(no pkprof in $build yet: timing the library through report_bench --once)"
+  report=("$build/report_bench" --once)
+fi
+
+record
+"$build/make_profile" "$work/pkprof.pb.gz" "$got"
+echo "perf.data:    $got samples, $(stat -c %s "$work/perf.data") bytes"
+echo "pkprof.pb.gz: $got samples, $(stat -c %s "$work/pkprof.pb.gz") bytes"
+
+perf_time=$(best perf report --stdio -i "$work/perf.data")
+perf_flat=$(best perf report --stdio --no-children -g none -i "$work/perf.data")
+ours=$(best "${report[@]}" "$work/pkprof.pb.gz")
+
+awk -v a="$perf_time" -v f="$perf_flat" -v b="$ours" 'BEGIN {
+  printf "perf report --stdio:              %8.3f s\n", a
+  printf "perf report, flat, no callgraphs: %8.3f s\n", f
+  printf "pkprof report:                    %8.3f s\n", b
+  printf "ratio: %.4f of perf report, %.4f of the flat one (goal: 0.1)\n", b / a, b / f
+}'
