@@ -74,7 +74,7 @@ bool parse_line(std::string_view line, KernelEntry& entry) {
   entry.type = line[i + 1];
   std::string_view name = line.substr(i + 3);
   entry.module = {};
-  const size_t tab = name.find_first_of("\t ");
+  const size_t tab = name.find('\t');
   if (tab != std::string_view::npos) {
     const std::string_view rest = name.substr(tab);
     const size_t open = rest.find('[');
@@ -87,6 +87,36 @@ bool parse_line(std::string_view line, KernelEntry& entry) {
   }
   entry.name = name;
   return !name.empty();
+}
+
+struct Key {
+  uint64_t address;
+  uint32_t index;  // of the entry
+};
+
+// All but modules and BPF programs come in order.
+void sort_by_address(std::vector<Key>& keys) {
+  const auto before = [](const Key& a, const Key& b) {
+    return std::tie(a.address, a.index) < std::tie(b.address, b.index);
+  };
+  const auto unsorted = std::is_sorted_until(keys.begin(), keys.end(), before);
+  std::sort(unsorted, keys.end(), before);
+  std::inplace_merge(keys.begin(), unsorted, keys.end(), before);
+}
+
+// Puts the best of those at one address first.
+void rank_aliases(std::vector<Key>& keys, std::span<const KernelEntry> entries) {
+  const auto rank = [&](const Key& key) {
+    return alias_rank(entries[key.index].name, entries[key.index].type);
+  };
+  for (auto first = keys.begin(); first != keys.end();) {
+    auto last = first + 1;
+    while (last != keys.end() && last->address == first->address) ++last;
+    if (last - first > 1) {
+      std::stable_sort(first, last, [&](const Key& a, const Key& b) { return rank(a) < rank(b); });
+    }
+    first = last;
+  }
 }
 
 }  // namespace
@@ -107,23 +137,17 @@ struct KernelSymbols::Impl {
 
 // Copies the entries, which are text symbols with an address, in order of address.
 void KernelSymbols::Impl::store(std::span<const KernelEntry> entries) {
-  struct Key {
-    uint64_t address;
-    int rank;
-    uint32_t index;
-  };
   std::vector<Key> keys;
   keys.reserve(entries.size());
   size_t bytes = 0;
   std::string_view last_module;
   for (uint32_t i = 0; i < entries.size(); ++i) {
     const KernelEntry& e = entries[i];
-    keys.push_back({e.address, alias_rank(e.name, e.type), i});
+    keys.push_back({e.address, i});
     bytes += e.name.size() + e.module.size();
   }
-  std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
-    return std::tie(a.address, a.rank, a.index) < std::tie(b.address, b.rank, b.index);
-  });
+  sort_by_address(keys);
+  rank_aliases(keys, entries);
 
   names = std::make_unique<char[]>(bytes + 1);
   char* next = names.get();

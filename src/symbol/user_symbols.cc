@@ -36,6 +36,15 @@ struct Jit {
 
   std::string_view find(uint64_t address, const std::shared_ptr<RootDir>& system_root,
                         Warnings& warnings);
+  // The same process with nothing read yet.
+  [[nodiscard]] Jit fresh() const {
+    Jit jit;
+    jit.pid = pid;
+    jit.inner_pid = inner_pid;
+    jit.uid = uid;
+    jit.root = root;
+    return jit;
+  }
 
  private:
   [[nodiscard]] Fd open(const std::shared_ptr<RootDir>& system_root, std::string& path) const;
@@ -113,6 +122,7 @@ struct UserSymbols::Impl {
   }
 
   void note_process(Process& process, uint32_t pid);
+  void apply(Process& process, uint32_t pid, const ProcessInfo& info);
   std::shared_ptr<RootDir> root_of(uint32_t pid, const std::string& identity);
   ProcessView view_of(Process& process);
   void name_jit(Process& process, uint64_t address, UserFrame& frame);
@@ -142,10 +152,13 @@ void UserSymbols::Impl::note_process(Process& process, uint32_t pid) {
   process.jit->pid = process.jit->inner_pid = pid;
   const auto info = read_process_info(pid);
   process.start_time = info ? info->start_time : 0;
-  if (!info) return;
-  process.root = root_of(pid, info->root_identity);
-  process.jit->inner_pid = info->inner_pid;
-  process.jit->uid = info->uid;
+  if (info) apply(process, pid, *info);
+}
+
+void UserSymbols::Impl::apply(Process& process, uint32_t pid, const ProcessInfo& info) {
+  process.root = root_of(pid, info.root_identity);
+  process.jit->inner_pid = info.inner_pid;
+  process.jit->uid = info.uid;
   process.jit->root = process.root;
 }
 
@@ -155,12 +168,12 @@ ProcessView UserSymbols::Impl::view_of(Process& process) {
   if (process.pid == 0 || process.start_time == 0) return {0, process.root};
   const auto info = read_process_info(process.pid);
   if (!info || info->start_time != process.start_time) return {0, process.root};
-  process.root = root_of(process.pid, info->root_identity);
-  if (process.jit) process.jit->root = process.root;
+  apply(process, process.pid, *info);
   return {process.pid, process.root};
 }
 
 void UserSymbols::Impl::name_jit(Process& process, uint64_t address, UserFrame& frame) {
+  if (process.jit && !process.jit->tried) (void)view_of(process);
   for (const auto& jit : {process.jit, process.inherited_jit}) {
     if (!jit || !frame.function.empty()) continue;
     frame.function = demangle(jit->find(address, system_root, warnings));
@@ -192,7 +205,8 @@ void UserSymbols::exec(uint64_t process) {
   Process& p = impl_->processes[process];
   p.maps = std::make_shared<MapTable>();
   p.inherited_jit.reset();
-  if (p.pid != 0) impl_->note_process(p, p.pid);
+  // What /proc tells is asked again when it is needed.
+  if (p.jit) p.jit = std::make_shared<Jit>(p.jit->fresh());
 }
 
 void UserSymbols::exit(uint64_t process) {

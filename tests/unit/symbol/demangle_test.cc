@@ -48,12 +48,11 @@ TEST(Demangle, LongNamesHaveALimit) {
 
 // Every substitution doubles the one before it: 2^60 parameters in 400 bytes.
 TEST(Demangle, ExpandingNamesEnd) {
-  std::string name = "_Z1fI1AIiiEE";
-  name = "_Z1f1AIiiE";
-  std::string digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  std::string name = "_Z1f1AIiiE";
+  const std::string digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
   for (int i = 0; i < 34; ++i) {
-    const std::string s = i == 0 ? "S0_" : std::string("S") + digits[static_cast<size_t>(i)] + "_";
-    name += "1BI" + s + s + "E";
+    const std::string last = i == 0 ? "S0_" : std::string{'S', digits[static_cast<size_t>(i)], '_'};
+    name.append("1BI").append(last).append(last).append("E");
   }
   const auto start = std::chrono::steady_clock::now();
   const std::string text = demangle(name);

@@ -149,9 +149,9 @@ TEST_F(Processes, InAMountNamespace) {
 
 TEST_F(Processes, JitInAContainer) {
   if (::geteuid() != 0) GTEST_SKIP() << "namespaces need root";
-  Child child({"unshare", "-m", "-p", "-f", "sh", "-c",
-               "mount -t tmpfs none /tmp && echo 10100 40 jitted > /tmp/perf-$$.map && "
-               "echo $$ && exec cat"});
+  const std::string script =
+      "mount -t tmpfs none /tmp && echo 10100 40 jitted > /tmp/perf-$$.map && echo $$ && exec cat";
+  Child child({"unshare", "-m", "-p", "-f", "sh", "-c", script});
   EXPECT_EQ(child.line(), "1") << "its pid in there";
   const std::string outer = std::to_string(child.pid());
   const std::string children = test::read_file("/proc/" + outer + "/task/" + outer + "/children");
