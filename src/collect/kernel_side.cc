@@ -7,12 +7,12 @@
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <set>
 
+#include "collect/clock.h"
 #include "collect/functions.h"
 #include "collect/hooks.h"
 #include "collect/libbpf_log.h"
@@ -29,12 +29,6 @@ struct LinkFree {
 };
 using Skeleton = std::unique_ptr<pkprof_bpf, SkeletonFree>;
 using Link = std::unique_ptr<bpf_link, LinkFree>;
-
-uint64_t now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
 
 Fd make_table(const char* name, uint32_t key, uint32_t value, uint32_t entries) {
   LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_NO_PREALLOC);
@@ -86,6 +80,7 @@ struct KernelSide::Impl {
   Skeleton skeleton;
   std::vector<Link> links;
   std::vector<Fd> samplers;
+  std::vector<uint32_t> sampled;  // the CPUs they are on
   Fd counts[2];
   Fd stacks[2];
   int active = 0;
@@ -129,7 +124,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts,
   s->rodata->config.preempt_count = facts.percpu_offset("__preempt_count");
   s->rodata->config.period = 1'000'000'000 / options.frequency_hz;
   if (getrandom(const_cast<__u64*>(&s->rodata->config.seed), sizeof(__u64), 0) < 0)
-    s->rodata->config.seed = now_ns();
+    s->rodata->config.seed = monotonic_ns();
   if (functions) {
     std::copy(functions->entries.begin(), functions->entries.end(),
               const_cast<pk_function*>(s->rodata->functions));
@@ -233,6 +228,7 @@ Result<> KernelSide::attach() {
     LibbpfLog log;
     Link link(bpf_program__attach_perf_event(m.skeleton->progs.pk_sample, fd.get()));
     if (!link) return fail(log.explain("attaching the sampler", errno));
+    m.sampled.push_back(cpu);
     m.samplers.emplace_back(dup(fd.get()));  // the link owns the other one
     (void)fd.release();
     m.links.push_back(std::move(link));
@@ -242,7 +238,7 @@ Result<> KernelSide::attach() {
 }
 
 Result<> KernelSide::enable() {
-  impl_->skeleton->bss->started = now_ns();
+  impl_->skeleton->bss->started = monotonic_ns();
   for (const Fd& fd : impl_->samplers)
     if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0)) return fail_errno("starting the samplers");
   return {};
@@ -321,6 +317,19 @@ std::vector<pk_charge> KernelSide::take_waiting() {
     cpu.armed = 0;
   }
   return out;
+}
+
+uint64_t KernelSide::idle_tail(uint64_t stopped) const {
+  constexpr uint64_t gap = 10'000'000;  // as PK_GAP_NS of the sampler: a busy CPU has ticks
+  const auto* bss = impl_->skeleton->bss;
+  uint64_t idle = 0;
+  for (const uint32_t cpu : impl_->sampled) {
+    const uint64_t last = bss->cpus[cpu].last_ns ? bss->cpus[cpu].last_ns : bss->started;
+    const uint64_t tail = stopped > last ? stopped - last : 0;
+    if (tail > gap || (bss->cpus[cpu].idle && tail > 2 * impl_->skeleton->rodata->config.period))
+      idle += tail;
+  }
+  return idle;
 }
 
 uint64_t KernelSide::owner_of(uint64_t object) const {

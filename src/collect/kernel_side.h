@@ -56,11 +56,14 @@ class KernelSide {
   // Charges that wait in a CPU's own account for a hook that will not come any more.
   [[nodiscard]] std::vector<pk_charge> take_waiting();
 
+  // Time up to `stopped` of CPUs whose sampling clock had stopped for idleness.
+  [[nodiscard]] uint64_t idle_tail(uint64_t stopped) const;
+
   [[nodiscard]] uint64_t owner_of(uint64_t object) const;  // a label, 0 when not known
   [[nodiscard]] pk_stats stats() const;                    // summed over the CPUs
   [[nodiscard]] const Capabilities& capabilities() const;
   [[nodiscard]] uint32_t cpus() const;
-  // Nanoseconds spent in our programs per second of wall time, for a measured stretch; see cost.h.
+  // For the cost meter.
   [[nodiscard]] std::vector<int> program_fds() const;
 
  private:

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands. Each adds its options to the parser; what it then does is one call into the
+// libraries. Exit status: 0, the recorded command's own, 2 for wrong usage, 125 when pkprof itself
+// fails (as env and timeout do).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace pkprof {
+
+inline constexpr int exit_usage = 2;
+inline constexpr int exit_failure = 125;
+
+// `command` is what stands behind "--". The subcommand leaves what is to be done in `action`.
+struct CommandLine {
+  std::vector<std::string> command;
+  std::function<int()> action;
+};
+
+void add_run(CLI::App& app, CommandLine& line);
+void add_record(CLI::App& app, CommandLine& line);
+void add_report(CLI::App& app, CommandLine& line);
+void add_doctor(CLI::App& app, CommandLine& line);
+
+// "pkprof: what failed" on stderr; returns `status`.
+int complain(const std::string& message, int status);
+
+}  // namespace pkprof

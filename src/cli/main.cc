@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// pkprof: for whom is my kernel working?
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+
+#include "cli/commands.h"
+#include "report/clean.h"
+
+namespace pkprof {
+
+int complain(const std::string& message, int status) {
+  // What failed may name a hostile file or process.
+  std::fprintf(stderr, "pkprof: %s\n", clean(message).c_str());
+  return status;
+}
+
+namespace {
+
+int run_command_line(std::vector<std::string> words) {
+  CommandLine line;
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  const bool has_dashes = dashes != words.end();
+  if (has_dashes) {
+    line.command.assign(dashes + 1, words.end());
+    words.erase(dashes, words.end());
+  }
+  CLI::App app{"For whom is my kernel working? Charges CPU time, asynchronous kernel work too, to "
+               "the process that benefits."};
+  app.name("pkprof");
+  app.set_version_flag("--version", "pkprof " PKPROF_VERSION);
+  app.require_subcommand(1);
+  add_run(app, line);
+  add_record(app, line);
+  add_report(app, line);
+  add_doctor(app, line);
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    app.parse(words);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);  // --help, --version
+  } catch (const CLI::ParseError& e) {
+    return complain(std::string(e.what()) + "; see `pkprof --help`", exit_usage);
+  }
+  if (has_dashes && line.command.empty())
+    return complain("nothing behind --: name the command to record", exit_usage);
+  return line.action();
+}
+
+}  // namespace
+}  // namespace pkprof
+
+int main(int argc, char** argv) {
+  try {
+    return pkprof::run_command_line(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::bad_alloc&) {
+    return pkprof::complain("out of memory", pkprof::exit_failure);
+  } catch (const std::exception& e) {
+    return pkprof::complain(e.what(), pkprof::exit_failure);
+  }
+}

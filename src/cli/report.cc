@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// pkprof report.
+#include <map>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "model/pprof.h"
+#include "report/flat_text.h"
+#include "report/ledger_text.h"
+#include "report/report_json.h"
+#include "report/tree_text.h"
+
+namespace pkprof {
+namespace {
+
+enum class View { ledger, flat, tree };
+
+struct Options {
+  std::string file = "pkprof.pb.gz";
+  View view = View::ledger;
+  std::vector<uint32_t> pids;
+  bool json = false;
+  size_t rows = 0;
+  double threshold = 0.5;
+};
+
+int show(const Options& o) {
+  const auto profile = read_profile(o.file);
+  if (!profile) return complain(profile.error().message, exit_failure);
+  ReportOptions r = terminal_options();
+  r.pids = o.pids;
+  r.limit = o.rows;
+  r.threshold = o.threshold;
+  if (o.json) return print(report_json(*profile, r) + "\n") ? 0 : exit_failure;
+  std::string text;
+  switch (o.view) {
+    case View::ledger:
+      text = ledger_text(*profile, r);
+      break;
+    case View::flat:
+      text = flat_text(*profile, r);
+      break;
+    case View::tree:
+      text = tree_text(*profile, r);
+      break;
+  }
+  return print(text) ? 0 : exit_failure;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("report", "Show a recorded profile; needs no privilege");
+  sub->add_option("file", options->file, "Profile written by `pkprof record`")
+      ->type_name("FILE")
+      ->capture_default_str();
+  const std::map<std::string, View> views{
+      {"ledger", View::ledger}, {"flat", View::flat}, {"tree", View::tree}};
+  sub->add_option("--view", options->view, "ledger, flat or tree")
+      ->type_name("VIEW")
+      ->transform(CLI::CheckedTransformer(views));
+  sub->add_option("--pid", options->pids, "Only what these processes were served")
+      ->delimiter(',')
+      ->type_name("PID[,PID...]");
+  sub->add_option("-n,--rows", options->rows, "At most that many rows")->type_name("N");
+  sub->add_option("--threshold", options->threshold, "Sum up tree branches below, in percent")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  sub->add_flag("--json", options->json, "The ledger as one JSON object");
+  sub->callback([options, &line] { line.action = [options] { return show(*options); }; });
+}
+
+}  // namespace pkprof

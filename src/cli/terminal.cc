@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/terminal.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "cli/commands.h"
+
+namespace pkprof {
+
+ReportOptions terminal_options() {
+  ReportOptions o;
+  const bool terminal = isatty(STDOUT_FILENO);
+  winsize size{};
+  const char* columns = std::getenv("COLUMNS");
+  if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    o.width = size.ws_col;
+  } else if (columns && std::atoi(columns) > 0) {
+    o.width = static_cast<size_t>(std::atoi(columns));
+  }
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  o.style.colour = terminal && !(no_color && *no_color) && !(term && !std::strcmp(term, "dumb"));
+  setlocale(LC_CTYPE, "");
+  o.unicode = !std::strcmp(nl_langinfo(CODESET), "UTF-8");
+  return o;
+}
+
+bool print(const std::string& text) {
+  signal(SIGPIPE, SIG_IGN);
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n = write(STDOUT_FILENO, text.data() + done, text.size() - done);
+    if (n >= 0) {
+      done += static_cast<size_t>(n);
+    } else if (errno == EPIPE) {
+      return true;
+    } else if (errno != EINTR) {
+      complain(std::string("writing to standard output: ") + std::strerror(errno), 0);
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace pkprof

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.h"
+#include "symbol/symbolizer.h"
+
+namespace pkprof {
+
+// The kernel's symbols from /proc/kallsyms or, where that hides the addresses, from the kernel's
+// ksym iterator.
+[[nodiscard]] Result<KernelSymbols> load_kernel_symbols();
+
+}  // namespace pkprof

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/processes.h"
+
+#include <linux/limits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace pkprof {
+namespace {
+
+std::string exe_of(uint32_t pid) {
+  char path[PATH_MAX];
+  const std::string link = "/proc/" + std::to_string(pid) + "/exe";
+  const ssize_t n = readlink(link.c_str(), path, sizeof(path));
+  return n > 0 ? std::string(path, static_cast<size_t>(n)) : "";
+}
+
+uint32_t parent_of(uint32_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("PPid:"))
+      return static_cast<uint32_t>(std::strtoul(line.c_str() + 5, nullptr, 10));
+  return 0;
+}
+
+}  // namespace
+
+Processes::Processes(UserSymbols& symbols) : symbols_(symbols) {}
+
+size_t Processes::make_instance(uint32_t pid, uint32_t parent, uint64_t born) {
+  Instance instance;
+  instance.pid = pid;
+  instance.parent = parent;
+  instance.born = born;
+  instances_.push_back(std::move(instance));
+  by_pid_[pid].push_back(instances_.size() - 1);
+  return instances_.size() - 1;
+}
+
+// The life of the pid that the time falls into; one that began before the recording if none does.
+size_t Processes::instance_at(uint32_t pid, uint64_t time) {
+  for (const size_t i : by_pid_[pid])
+    if (instances_[i].born <= time && time <= instances_[i].died) return i;
+  const uint32_t parent = parent_of(pid);
+  const size_t i = make_instance(pid, parent, 0);
+  Image image;
+  image.key = next_image_++;
+  image.exe = exe_of(pid);
+  image.unread = true;
+  instances_[i].images.push_back(std::move(image));
+  if (parent) {
+    for (const size_t p : by_pid_[parent])
+      if (instances_[p].selected && instances_[p].died == UINT64_MAX) instances_[i].selected = true;
+  }
+  return i;
+}
+
+void Processes::read_image(Instance& instance, Image& image) {
+  if (!image.unread) return;
+  image.unread = false;
+  // Only while it still runs that image: a later exec has other mappings.
+  if (&image == &instance.images.back() && instance.died == UINT64_MAX) {
+    (void)symbols_.read_proc(image.key, instance.pid);
+    symbols_.set_pid(image.key, instance.pid);
+  }
+}
+
+void Processes::apply_fork(const ProcessEvent& e) {
+  if (e.parent == e.pid) return;
+  const size_t parent = instance_at(e.parent, e.time);
+  const size_t child = make_instance(e.pid, e.parent, e.time);
+  Instance& from = instances_[parent];
+  Instance& to = instances_[child];
+  to.selected = from.selected;
+  read_image(from, from.images.back());
+  Image image;
+  image.since = e.time;
+  image.key = next_image_++;
+  image.exe = from.images.back().exe;
+  symbols_.fork(from.images.back().key, image.key);
+  to.images.push_back(std::move(image));
+}
+
+void Processes::apply(const ProcessEvent& e) {
+  if (e.kind == ProcessEvent::Kind::fork) {
+    apply_fork(e);
+    return;
+  }
+  Instance& instance = instances_[instance_at(e.pid, e.time)];
+  switch (e.kind) {
+    case ProcessEvent::Kind::exec: {
+      Image image;
+      image.since = e.time;
+      image.key = next_image_++;
+      symbols_.exec(image.key);
+      symbols_.set_pid(image.key, e.pid);
+      dead_images_.push_back(instance.images.back().key);
+      instance.images.push_back(std::move(image));
+      break;
+    }
+    case ProcessEvent::Kind::map: {
+      Image& image = instance.images.back();
+      read_image(instance, image);
+      if (image.exe.empty() && e.map.file.starts_with("/")) image.exe = e.map.file;
+      symbols_.add_map(image.key, e.map);
+      break;
+    }
+    case ProcessEvent::Kind::exit:
+      instance.died = e.time;
+      dead_images_.push_back(instance.images.back().key);
+      break;
+    case ProcessEvent::Kind::fork:
+      break;
+  }
+}
+
+void Processes::add_events(std::vector<ProcessEvent> events) {
+  for (const ProcessEvent& e : events) apply(e);
+}
+
+void Processes::add_label(uint64_t label, const pk_label& info) {
+  const bool fresh = !known_.contains(label);
+  Known& k = known_[label];
+  if (fresh || info.seen >= k.info.seen) k.info = info;
+  if (info.flags & PK_LABEL_KTHREAD) return;
+  k.instance = instance_at(info.pid, info.seen);
+  const Instance& instance = instances_[k.instance];
+  int64_t execs = 0;
+  for (const Image& image : instance.images)
+    if (image.since > instance.born && image.since <= info.seen) ++execs;
+  k.first_exec = static_cast<int64_t>(info.exec_id) - execs;
+  if (k.cgroup.empty()) k.cgroup = cgroups_.path(info.cgroup, info.pid);
+}
+
+void Processes::bury() {
+  for (const uint64_t key : dead_images_) symbols_.exit(key);
+  dead_images_.clear();
+}
+
+uint64_t Processes::image_of(uint64_t label, uint32_t exec_id) {
+  const auto it = known_.find(label);
+  if (it == known_.end() || it->second.instance == SIZE_MAX) return 0;
+  Instance& instance = instances_[it->second.instance];
+  const int64_t last = static_cast<int64_t>(instance.images.size()) - 1;
+  const int64_t index =
+      std::clamp<int64_t>(static_cast<int64_t>(exec_id) - it->second.first_exec, 0, last);
+  Image& image = instance.images[static_cast<size_t>(index)];
+  read_image(instance, image);
+  return image.key;
+}
+
+Label Processes::label_of(uint64_t label) const {
+  Label out;
+  out.kind = LabelKind::process;
+  out.pid = static_cast<uint32_t>(label >> 32);
+  out.start_ns = (label & UINT32_MAX) << 20;
+  const auto it = known_.find(label);
+  if (it == known_.end()) return out;
+  const Known& k = it->second;
+  out.start_ns = k.info.start_boottime;
+  out.kthread = k.info.flags & PK_LABEL_KTHREAD;
+  out.parent_pid = k.info.parent;
+  out.comm.assign(k.info.comm, strnlen(k.info.comm, sizeof(k.info.comm)));
+  out.cgroup = k.cgroup;
+  if (k.instance != SIZE_MAX) out.exe = instances_[k.instance].images.back().exe;
+  return out;
+}
+
+void Processes::select(uint32_t pid) {
+  Instance& instance = instances_[instance_at(pid, UINT64_MAX - 1)];
+  instance.selected = true;
+}
+
+bool Processes::selected(uint64_t label) const {
+  const auto it = known_.find(label);
+  return it != known_.end() && it->second.instance != SIZE_MAX &&
+         instances_[it->second.instance].selected;
+}
+
+}  // namespace pkprof

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/recorder.h"
+
+#include <cstring>
+
+#include "collect/sources.h"
+
+namespace pkprof {
+
+bool Recorder::Row::operator==(const Row& o) const {
+  return image == o.image && std::memcmp(&key, &o.key, sizeof(key)) == 0;
+}
+
+size_t Recorder::RowHash::operator()(const Row& r) const {
+  uint64_t words[sizeof(pk_key) / 8];
+  std::memcpy(words, &r.key, sizeof(words));
+  uint64_t h = r.image;
+  for (const uint64_t w : words) h = (h ^ w) * 0x9e3779b97f4a7c15ULL, h ^= h >> 32;
+  return h;
+}
+
+Recorder::Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes)
+    : kernel_(kernel), user_(user), processes_(processes) {}
+
+void Recorder::add(const KernelSide::Tables& tables) {
+  for (const auto& [id, stack] : tables.stacks) {
+    if (stacks_.contains(id)) continue;
+    const size_t depth = std::min<size_t>(stack.depth, PK_MAX_DEPTH);
+    stacks_.emplace(id, std::vector<uint64_t>(stack.ip, stack.ip + depth));
+  }
+  for (const auto& [key, count] : tables.counts) {
+    Row row{key, 0};
+    if (key.ustack) {
+      // The user stack is the consumer's, and it is the one who is served.
+      row.image = processes_.image_of(key.served, key.exec_id);
+      (void)user_frames(key.ustack, row.image);
+    }
+    row.key.exec_id = 0;
+    pk_count& sum = rows_[row];
+    sum.ns += count.ns;
+    sum.samples += count.samples;
+  }
+}
+
+size_t Recorder::resolve_owners(const std::function<uint64_t(uint64_t)>& owner) {
+  std::vector<std::pair<Row, pk_count>> found;
+  size_t without = 0;
+  for (const auto& [row, count] : rows_) {
+    if (row.key.served_kind != PK_SERVED_OBJECT) continue;
+    const uint64_t label = owner(row.key.served);
+    if (!label) {
+      ++without;
+      continue;
+    }
+    found.emplace_back(row, count);
+  }
+  for (auto& [row, count] : found) {
+    rows_.erase(row);
+    row.key.served = owner(row.key.served);
+    row.key.served_kind = PK_SERVED_LABEL;
+    row.key.reason = 0;
+    pk_count& sum = rows_[row];
+    sum.ns += count.ns;
+    sum.samples += count.samples;
+  }
+  return without;
+}
+
+void Recorder::add_charge(uint64_t object, const pk_charge& charge) {
+  Row row{};
+  row.key.ran_on = charge.ran_on;
+  row.key.served = object;
+  row.key.served_kind = PK_SERVED_OBJECT;
+  row.key.kstack = charge.kstack;
+  row.key.syscall = PK_NO_SYSCALL;
+  row.key.kind = charge.kind;
+  row.key.vec = charge.vec;
+  row.key.reason = charge.reason;
+  row.key.basis = PK_BASIS_OWNER;
+  pk_count& sum = rows_[row];
+  sum.ns += charge.ns;
+  sum.samples += charge.samples;
+}
+
+void Recorder::add_nobody(const pk_charge& charge) {
+  Row row{};
+  row.key.ran_on = charge.ran_on;
+  row.key.served = PK_UNCLAIMED + charge.reason;
+  row.key.kstack = charge.kstack;
+  row.key.syscall = PK_NO_SYSCALL;
+  row.key.kind = charge.kind;
+  row.key.vec = charge.vec;
+  row.key.basis = PK_BASIS_PROVISIONAL;
+  pk_count& sum = rows_[row];
+  sum.ns += charge.ns;
+  sum.samples += charge.samples;
+}
+
+FrameId Recorder::kernel_frame(uint64_t address) {
+  if (const auto it = kernel_frame_.find(address); it != kernel_frame_.end()) return it->second;
+  Frame frame;
+  frame.kind = FrameKind::kernel;
+  frame.address = address;
+  const KernelSymbol* symbol = kernel_ ? kernel_->find(address) : nullptr;
+  Mapping mapping;
+  mapping.file = "[kernel.kallsyms]";
+  if (symbol) {
+    frame.function = scratch_.string(symbol->name);
+    if (!symbol->module.empty()) mapping.file = "[" + std::string(symbol->module) + "]";
+  }
+  frame.mapping = scratch_.mapping(mapping);
+  return kernel_frame_.emplace(address, scratch_.frame(frame)).first->second;
+}
+
+const Recorder::Frames& Recorder::kernel_frames(uint64_t stack) {
+  const auto [it, fresh] = kernel_frames_.try_emplace(stack);
+  if (!fresh) return it->second;
+  if (const auto raw = stacks_.find(stack); raw != stacks_.end()) {
+    bool leaf = true;
+    for (const uint64_t ip : raw->second) {
+      // A return address may lie behind the function it returns to.
+      it->second.push_back(kernel_frame(leaf ? ip : ip - 1));
+      leaf = false;
+    }
+  }
+  return it->second;
+}
+
+const Recorder::Frames& Recorder::user_frames(uint64_t stack, uint64_t image) {
+  const auto [it, fresh] = user_frames_.try_emplace({stack, image});
+  if (!fresh) return it->second;
+  const auto raw = stacks_.find(stack);
+  if (raw == stacks_.end()) return it->second;
+  bool leaf = true;
+  for (const uint64_t ip : raw->second) {
+    const uint64_t address = leaf ? ip : ip - 1;
+    leaf = false;
+    const UserFrame found = user_.find(image, address);
+    Frame frame;
+    frame.kind = FrameKind::user;
+    frame.address = address;
+    frame.function = scratch_.string(found.function);
+    frame.file = scratch_.string(found.source_file);
+    frame.line = found.line;
+    if (found.map.end > found.map.start) {
+      frame.mapping = scratch_.mapping({found.map.start, found.map.end, found.map.offset,
+                                        found.map.file, found.build_id});
+    }
+    it->second.push_back(scratch_.frame(frame));
+  }
+  return it->second;
+}
+
+std::string Recorder::source_of(const pk_key& key, const Label& ran_on,
+                                const Frames& kernel) const {
+  switch (key.kind) {
+    case PK_USER:
+      return "user";
+    case PK_SOFTIRQ:
+      return "softirq:" + std::string(softirq_name(key.vec));
+    case PK_KTHREAD:
+      return "kthread:" + kthread_name(ran_on.comm);
+    case PK_IDLING:
+      return "idle";
+    default:
+      break;
+  }
+  if (key.syscall != PK_NO_SYSCALL) return "syscall:" + syscall_name(key.syscall, key.compat);
+  // How else the task came into the kernel is told by the outermost frames.
+  for (auto it = kernel.rbegin(); it != kernel.rend() && it - kernel.rbegin() < 4; ++it) {
+    const std::string& name = scratch_.text(scratch_.frames()[*it].function);
+    if (name.starts_with("asm_exc_page_fault")) return "fault";
+    if (name.starts_with("asm_exc_")) return "exception:" + name.substr(8);
+    if (name.starts_with("asm_")) return "preempt";  // an interrupt's return found other work
+    if (name.starts_with("ret_from_fork")) return "fork";
+  }
+  return "kernel";
+}
+
+LabelId Recorder::served_label(Profile& p, const pk_key& key, const Label& ran_on) const {
+  Label label;
+  if (key.served_kind == PK_SERVED_OBJECT) {
+    label.kind = LabelKind::unclaimed;
+    label.reason = reason_name(key.reason);
+  } else if (key.served == PK_IDLE) {
+    label.kind = LabelKind::idle;
+  } else if (key.served == PK_KERNEL) {
+    label.kind = LabelKind::kernel;
+    if (key.kind == PK_KTHREAD && !kthread_of_kernel(kthread_name(ran_on.comm))) {
+      label.kind = LabelKind::unclaimed;  // it works for someone, and pkprof cannot say whom
+      label.reason = reason_name(PK_UNTRACKED);
+    }
+  } else if (key.served >> 32 == 0) {
+    label.kind = LabelKind::unclaimed;
+    label.reason = reason_name(static_cast<uint8_t>(key.served - PK_UNCLAIMED));
+  } else {
+    label = processes_.label_of(key.served);
+  }
+  return p.label(label);
+}
+
+void Recorder::add_special(uint64_t special, uint64_t ns) {
+  Row row{};
+  row.key.ran_on = special == PK_IDLE ? PK_IDLE : PK_KERNEL;
+  row.key.served = special;
+  row.key.syscall = PK_NO_SYSCALL;
+  row.key.kind = special == PK_IDLE ? PK_IDLING : PK_OWN;
+  rows_[row].ns += ns;
+}
+
+void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& selected) {
+  const auto is_process = [](uint64_t label) { return label >> 32 != 0; };
+  Label other_label;
+  other_label.kind = LabelKind::other;
+  // Frame tables are carried over as far as they are used.
+  std::unordered_map<FrameId, FrameId> moved;
+  const auto move_frame = [&](FrameId id) {
+    const auto [it, fresh] = moved.try_emplace(id);
+    if (fresh) {
+      Frame f = scratch_.frames()[id];
+      f.function = profile.string(scratch_.text(f.function));
+      f.file = profile.string(scratch_.text(f.file));
+      if (f.mapping != no_mapping) f.mapping = profile.mapping(scratch_.mappings()[f.mapping]);
+      it->second = profile.frame(f);
+    }
+    return it->second;
+  };
+  const auto pseudo = [&](const std::string& name) {
+    Frame f;
+    f.kind = FrameKind::pseudo;
+    f.function = profile.string(name);
+    return profile.frame(f);
+  };
+
+  std::vector<FrameId> stack;
+  for (const auto& [row, count] : rows_) {
+    const pk_key& key = row.key;
+    Label ran;
+    if (is_process(key.ran_on)) ran = processes_.label_of(key.ran_on);
+    else ran.kind = key.ran_on == PK_IDLE ? LabelKind::idle : LabelKind::kernel;
+    const Frames& kernel = kernel_frames(key.kstack);
+    const bool served_other = key.served_kind == PK_SERVED_LABEL && is_process(key.served) &&
+                              !selected(key.served);
+    // Kernel threads are of no target, but what runs on them may be for one.
+    const bool ran_other = is_process(key.ran_on) && !ran.kthread && !selected(key.ran_on);
+
+    SampleKey sample;
+    sample.ran_on = profile.label(ran_other ? other_label : ran);
+    sample.served = served_other ? profile.label(other_label) : served_label(profile, key, ran);
+    const std::string source = source_of(key, ran, kernel);
+    sample.source = profile.string(source);
+    sample.basis = static_cast<Basis>(key.basis);
+
+    stack.clear();
+    if (!served_other) {
+      if (key.kind != PK_IDLING)
+        for (const FrameId f : kernel) stack.push_back(move_frame(f));
+      if (key.kind != PK_USER) stack.push_back(pseudo(source));
+      if (key.ustack) {
+        if (key.kind == PK_SOFTIRQ && key.syscall != PK_NO_SYSCALL)
+          stack.push_back(pseudo("syscall:" + syscall_name(key.syscall, key.compat)));
+        for (const FrameId f : user_frames(key.ustack, row.image)) stack.push_back(move_frame(f));
+      }
+    }
+    sample.stack = profile.stack(stack);
+    SampleValue value;
+    value.count = count.samples;
+    value.ns = count.ns;
+    profile.add(sample, value);
+  }
+}
+
+}  // namespace pkprof

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the kernel side's tables to a Profile.
+//
+// Tables come every second or so while a recording runs. Addresses are resolved then, while the
+// processes and their files are most likely still there; who is served, and who is selected, is
+// settled at the end, when all that is to be known of owners and of descent is known.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "collect/kernel_side.h"
+#include "collect/processes.h"
+#include "model/profile.h"
+#include "symbol/symbolizer.h"
+
+namespace pkprof {
+
+class Recorder {
+ public:
+  Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes);
+
+  void add(const KernelSide::Tables& tables);
+  // Looks for the owners of objects that nobody was seen to take. `owner` gives a label or 0.
+  // Returns how many are still without.
+  size_t resolve_owners(const std::function<uint64_t(uint64_t)>& owner);
+  void add_charge(uint64_t object, const pk_charge& charge);  // left in a slot at the end
+  void add_nobody(const pk_charge& charge);                   // left in a CPU's account
+  void add_special(uint64_t special, uint64_t ns);  // time that no sample stands for
+
+  // Moves everything into the profile. `selected` decides by label; the rest is OTHER.
+  void finish(Profile& profile, const std::function<bool(uint64_t)>& selected);
+
+ private:
+  struct Row {
+    pk_key key;
+    uint64_t image = 0;
+    bool operator==(const Row& o) const;
+  };
+  struct RowHash {
+    size_t operator()(const Row& r) const;
+  };
+  struct StackKey {
+    uint64_t stack;
+    uint64_t image;
+    bool operator==(const StackKey&) const = default;
+  };
+  struct StackKeyHash {
+    size_t operator()(const StackKey& k) const {
+      return k.stack ^ (k.image * 0x9e3779b97f4a7c15ULL);
+    }
+  };
+  // Frames are kept in a Profile of their own until finish() knows which are wanted.
+  using Frames = std::vector<FrameId>;
+
+  const Frames& kernel_frames(uint64_t stack);
+  const Frames& user_frames(uint64_t stack, uint64_t image);
+  FrameId kernel_frame(uint64_t address);
+  std::string source_of(const pk_key& key, const Label& ran_on, const Frames& kernel) const;
+  LabelId served_label(Profile& p, const pk_key& key, const Label& ran_on) const;
+
+  const KernelSymbols* kernel_;
+  UserSymbols& user_;
+  Processes& processes_;
+  Profile scratch_;  // its frame tables only
+  std::unordered_map<uint64_t, std::vector<uint64_t>> stacks_;  // raw, leaf first
+  std::unordered_map<uint64_t, FrameId> kernel_frame_;
+  std::unordered_map<uint64_t, Frames> kernel_frames_;
+  std::unordered_map<StackKey, Frames, StackKeyHash> user_frames_;
+  std::unordered_map<Row, pk_count, RowHash> rows_;
+};
+
+}  // namespace pkprof

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/session.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "collect/child.h"
+#include "collect/clock.h"
+#include "collect/cost.h"
+#include "collect/facts.h"
+#include "collect/kernel_side.h"
+#include "collect/kernel_symbols.h"
+#include "collect/processes.h"
+#include "collect/recorder.h"
+#include "collect/sideband.h"
+#include "collect/targets.h"
+
+namespace pkprof {
+namespace {
+
+constexpr uint64_t drain_interval_ns = 1'000'000'000;
+constexpr uint64_t cost_window_ns = 10'000'000;
+constexpr size_t sideband_ring_bytes = 512 << 10;
+
+// Signals become something to wait for; the mask is given back at the end.
+class Signals {
+ public:
+  Signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&set, s);
+    sigprocmask(SIG_BLOCK, &set, &old_);
+    fd_ = Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~Signals() { sigprocmask(SIG_SETMASK, &old_, nullptr); }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  // True if one came that ends the recording.
+  bool take() {
+    bool stop = false;
+    signalfd_siginfo info{};
+    while (read(fd_.get(), &info, sizeof(info)) == sizeof(info))
+      if (info.ssi_signo != SIGCHLD) stop = true;
+    return stop;
+  }
+
+ private:
+  sigset_t old_{};
+  Fd fd_;
+};
+
+class Session {
+ public:
+  explicit Session(const RecordOptions& options) : options_(options), processes_(user_symbols_) {}
+  Result<Recording> run();
+
+ private:
+  Result<> prepare();
+  Result<> start();
+  void wait();
+  Result<> drain();
+  Result<> finish(Profile& profile);
+  void fill_meta(Profile& profile);
+
+  RecordOptions options_;
+  Signals signals_;
+  std::optional<Child> child_;
+  std::vector<std::string> degraded_;
+  std::optional<KernelSymbols> kernel_symbols_;
+  UserSymbols user_symbols_;
+  Processes processes_;
+  std::optional<KernelSide> kernel_;
+  std::optional<Sideband> sideband_;
+  std::optional<Recorder> recorder_;
+  std::optional<CostMeter> cost_;
+  uint64_t started_ = 0;
+  uint64_t started_unix_ = 0;
+  uint64_t stopped_ = 0;
+  bool owners_asked_ = true;
+};
+
+Result<> Session::prepare() {
+  // Kernels before 5.11 charge BPF memory to this limit; where it cannot be raised, loading says so.
+  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
+  setrlimit(RLIMIT_MEMLOCK, &unlimited);
+  if (auto r = check_target(options_.target); !r) return r;
+  if (!options_.target.command.empty()) {
+    auto child = Child::spawn(options_.target.command);
+    if (!child) return std::unexpected(child.error());
+    child_.emplace(std::move(*child));
+  }
+  auto facts = KernelFacts::read();
+  if (!facts) return std::unexpected(facts.error());
+  auto symbols = load_kernel_symbols();
+  if (symbols) kernel_symbols_.emplace(std::move(*symbols));
+  else degraded_.push_back(symbols.error().message);
+  const KernelSymbols* names = kernel_symbols_ ? &*kernel_symbols_ : nullptr;
+
+  KernelSideOptions side;
+  side.frequency_hz = options_.frequency_hz;
+  side.hooks = options_.hooks;
+  auto kernel = KernelSide::load(*facts, names, side);
+  if (!kernel) return std::unexpected(kernel.error());
+  kernel_.emplace(std::move(*kernel));
+  if (auto band = Sideband::open(sideband_ring_bytes)) sideband_.emplace(std::move(*band));
+  else degraded_.push_back(band.error().message + ": processes that end early have no symbols");
+  recorder_.emplace(names, user_symbols_, processes_);
+  select_processes(processes_, options_.target,
+                   child_ ? static_cast<uint32_t>(child_->pid()) : 0);
+  return {};
+}
+
+Result<> Session::start() {
+  if (auto r = kernel_->attach(); !r) return r;
+  if (options_.hooks) owners_asked_ = kernel_->ask_owners();
+  cost_.emplace(kernel_->program_fds());
+  started_unix_ = unix_ns();
+  started_ = monotonic_ns();
+  if (auto r = kernel_->enable(); !r) return r;
+  return child_ ? child_->go() : Result<>{};
+}
+
+void Session::wait() {
+  const uint64_t end = options_.seconds > 0
+                           ? started_ + static_cast<uint64_t>(options_.seconds * 1e9)
+                           : UINT64_MAX;
+  std::vector<pollfd> fds{{signals_.fd(), POLLIN, 0}};
+  if (sideband_)
+    for (const int fd : sideband_->poll_fds()) fds.push_back({fd, POLLIN, 0});
+  // The first look comes early: short-lived processes are best met alive.
+  uint64_t next_drain = started_ + drain_interval_ns / 5;
+  uint64_t window = started_ + cost_window_ns;
+  cost_->open();
+  for (;;) {
+    const uint64_t now = monotonic_ns();
+    if (child_ && child_->ended()) break;
+    if (now >= end) break;
+    if (cost_->is_open() && now >= window) cost_->close();
+    if (now >= next_drain) {
+      if (!drain()) break;
+      next_drain = monotonic_ns() + drain_interval_ns;
+      cost_->open();
+      window = monotonic_ns() + cost_window_ns;
+    }
+    uint64_t until = std::min(next_drain, end);
+    if (cost_->is_open()) until = std::min(until, window);
+    const uint64_t left = until > now ? until - now : 0;
+    const timespec timeout{static_cast<time_t>(left / 1'000'000'000),
+                           static_cast<long>(left % 1'000'000'000)};
+    ppoll(fds.data(), fds.size(), &timeout, nullptr);
+    if ((fds[0].revents & POLLIN) && signals_.take()) break;
+    // A ring that fills ahead of time is emptied ahead of time.
+    if (std::any_of(fds.begin() + 1, fds.end(), [](const pollfd& f) { return f.revents; }))
+      next_drain = 0;
+  }
+  cost_->close();
+}
+
+Result<> Session::drain() {
+  auto tables = kernel_->take();
+  if (!tables) return std::unexpected(tables.error());
+  // What processes did up to now comes first, so that their samples find their mappings.
+  if (sideband_) processes_.add_events(sideband_->take());
+  for (const auto& [label, info] : tables->labels) processes_.add_label(label, info);
+  recorder_->add(*tables);
+  processes_.bury();
+  const auto owner = [this](uint64_t object) { return kernel_->owner_of(object); };
+  if (recorder_->resolve_owners(owner) && kernel_->ask_owners())
+    recorder_->resolve_owners(owner);
+  return {};
+}
+
+Result<> Session::finish(Profile& profile) {
+  const auto slots = kernel_->take_slots();
+  for (const auto& [object, charge] : slots) recorder_->add_charge(object, charge);
+  for (const pk_charge& charge : kernel_->take_waiting()) recorder_->add_nobody(charge);
+  recorder_->add_special(PK_IDLE, kernel_->idle_tail(stopped_));
+  recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, kernel_->stats().lost_ns);
+  if (auto r = drain(); !r) return r;
+  fill_meta(profile);
+  recorder_->finish(profile, selection(processes_, options_.target));
+  profile.meta.cost_user_ns = cost_->user_ns();
+  return {};
+}
+
+void Session::fill_meta(Profile& profile) {
+  Meta& meta = profile.meta;
+  const pk_stats stats = kernel_->stats();
+  meta.kernel = kernel_release();
+  meta.host = host_name();
+  for (const std::string& word : options_.target.command)
+    meta.command += (meta.command.empty() ? "" : " ") + word;
+  meta.cpus = kernel_->cpus();
+  meta.start_unix_ns = started_unix_;
+  meta.duration_ns = stopped_ - started_;
+  meta.frequency_hz = options_.frequency_hz;
+  meta.samples_taken = stats.samples;
+  meta.samples_lost = stats.lost_samples;
+  meta.cost_kernel_ns = cost_->programs_ns(meta.duration_ns) +
+                        stats.samples * CostMeter::measure_interrupt();
+  for (const Capability& c : kernel_->capabilities())
+    if (!c.works) degraded_.push_back(c.name + ": " + c.how + "; " + c.costs);
+  for (const std::string& w : user_symbols_.warnings()) degraded_.push_back(w);
+  meta.degraded = degraded_;
+  meta.counters = {
+      {"samples armed", stats.armed},           {"samples settled by a hook", stats.settled},
+      {"samples closed without one", stats.closed},
+      {"kernel stacks lost", stats.no_kstack},  {"user stacks lost", stats.no_ustack},
+      {"stacks without room", stats.stacks_full},
+      {"labels without room", stats.labels_full},
+      {"accounts spilled to owners", stats.spilled},
+      {"accounts consumed", stats.consumed},
+      {"process events lost", sideband_ ? sideband_->lost() : 0},
+  };
+}
+
+Result<Recording> Session::run() {
+  if (auto r = prepare(); !r) return std::unexpected(r.error());
+  if (auto r = start(); !r) return std::unexpected(r.error());
+  wait();
+  kernel_->disable();
+  stopped_ = monotonic_ns();
+  Recording recording;
+  if (auto r = finish(recording.profile); !r) return std::unexpected(r.error());
+  if (child_) recording.command_status = child_->ended() ? child_->status() : 0;
+  return recording;
+}
+
+}  // namespace
+
+Result<Recording> record(const RecordOptions& options) {
+  return Session(options).run();
+}
+
+}  // namespace pkprof

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recording from start to end: what `pkprof record` and `pkprof run` do.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/profile.h"
+
+namespace pkprof {
+
+// Whose time is wanted by name; everyone else's is OTHER. Every CPU is sampled in any case, since
+// work for a process runs anywhere.
+struct Target {
+  bool all = false;
+  std::vector<uint32_t> pids;  // with their children, present and to come
+  std::string cgroup;          // path of a cgroup v2, with all below it
+  std::vector<std::string> command;
+};
+
+struct RecordOptions {
+  Target target;
+  uint64_t frequency_hz = 997;
+  double seconds = 0;  // 0: until the command ends or a signal comes
+  bool hooks = true;   // false: sampler alone (for benchmarks of the hooks' cost)
+};
+
+struct Recording {
+  Profile profile;
+  int command_status = 0;
+};
+
+// Runs until the command ends, the time is up, or SIGINT or SIGTERM comes; what was gathered is
+// kept in each case. `command_status` is the command's exit status as a shell gives it.
+[[nodiscard]] Result<Recording> record(const RecordOptions& options);
+
+}  // namespace pkprof

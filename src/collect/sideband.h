@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What processes do while we sample: mappings, execs, forks, exits, as the kernel's perf events
+// tell it. With these a process is resolved that was gone before anyone could look into /proc.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "symbol/symbolizer.h"
+
+namespace pkprof {
+
+struct ProcessEvent {
+  enum class Kind : uint8_t { map, exec, fork, exit };
+  Kind kind = Kind::map;
+  uint64_t time = 0;  // CLOCK_MONOTONIC, ns
+  uint32_t pid = 0;   // thread group id
+  uint32_t parent = 0;
+  std::string comm;  // exec
+  UserMap map;
+};
+
+class Sideband {
+ public:
+  // One ring per online CPU, `ring_bytes` each (rounded up to a power of two of pages).
+  static Result<Sideband> open(size_t ring_bytes);
+  Sideband(Sideband&&) noexcept;
+  Sideband& operator=(Sideband&&) noexcept;
+  ~Sideband();
+
+  // Everything written so far, by time.
+  [[nodiscard]] std::vector<ProcessEvent> take();
+  [[nodiscard]] uint64_t lost() const;  // events the kernel had no room for
+  // Descriptors that become readable when a ring is half full.
+  [[nodiscard]] const std::vector<int>& poll_fds() const;
+
+ private:
+  struct Impl;
+  explicit Sideband(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pkprof

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/sources.h"
+
+#include <seccomp.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "pkprof/user_abi.h"
+
+namespace pkprof {
+
+std::string syscall_name(uint16_t number, bool compat) {
+  char* name = seccomp_syscall_resolve_num_arch(compat ? SCMP_ARCH_X86 : SCMP_ARCH_NATIVE, number);
+  if (!name) return "#" + std::to_string(number);
+  std::string out = name;
+  std::free(name);
+  return out;
+}
+
+std::string_view softirq_name(uint8_t vec) {
+  static constexpr std::string_view names[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
+                                               "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
+  return vec < std::size(names) ? names[vec] : "entry";
+}
+
+std::string_view reason_name(uint8_t reason) {
+  static constexpr std::string_view names[] = {"expired", "dropped",  "forwarded", "arp",
+                                               "icmp",    "protocol", "untracked", "lost"};
+  static_assert(std::size(names) == PK_REASONS);
+  return reason < std::size(names) ? names[reason] : "unknown";
+}
+
+std::string kthread_name(std::string_view comm) {
+  return std::string(comm.substr(0, comm.find_first_of("/:.")));
+}
+
+bool kthread_of_kernel(std::string_view name) {
+  static constexpr std::string_view of_kernel[] = {
+      "ksoftirqd", "rcu_preempt", "rcu_sched", "rcu_gp",     "rcu_par_gp", "rcuc",
+      "rcuog",     "rcuop",       "rcuos",     "rcu_tasks_kthread", "migration", "cpuhp",
+      "kthreadd",  "idle_inject", "watchdog",  "watchdogd",  "khungtaskd", "kdamond",
+  };
+  return std::find(std::begin(of_kernel), std::end(of_kernel), name) != std::end(of_kernel) ||
+         name.starts_with("rcu_");
+}
+
+}  // namespace pkprof
