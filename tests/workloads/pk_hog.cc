@@ -5,7 +5,9 @@
 
 #include "workload.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   using namespace pkprof::workload;
   CLI::App app("Burns CPU in user space, with no system call until the end.");
   app.option_defaults()->always_capture_default();
@@ -24,4 +26,10 @@ int main(int argc, char** argv) {
   }
   print_result({{"program", "pk_hog"}, {"wall_ns", now_ns() - start}, {"loops", loops}});
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return pkprof::workload::guarded(run, argc, argv);
 }

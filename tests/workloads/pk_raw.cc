@@ -100,9 +100,7 @@ int ping(const std::string& to, double pps) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app("Packet and raw sockets.");
   app.option_defaults()->always_capture_default();
   app.require_subcommand(1);
@@ -127,4 +125,10 @@ int main(int argc, char** argv) {
   const int fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_RAW | SOCK_CLOEXEC, icmp_protocol(v6));
   if (fd < 0) die("raw socket");
   return receive("pk_raw icmp", fd);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return pkprof::workload::guarded(run, argc, argv);
 }

@@ -23,9 +23,7 @@ void reap(int flags, int& running, uint64_t& failed) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app("Starts short-lived processes at a steady rate.");
   app.option_defaults()->always_capture_default();
   Common common;
@@ -74,4 +72,10 @@ int main(int argc, char** argv) {
                 {"failed", failed},
                 {"work_us", work_us}});
   return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return pkprof::workload::guarded(run, argc, argv);
 }

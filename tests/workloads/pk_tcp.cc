@@ -3,7 +3,9 @@
 // responses, connections that come and go; served by one process or by several.
 #include "tcp.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   using namespace pkprof::workload;
   CLI::App app("TCP server and clients.");
   app.option_defaults()->always_capture_default();
@@ -48,4 +50,10 @@ int main(int argc, char** argv) {
   if (rr->parsed()) return tcp_rr(client);
   if (connect->parsed()) return tcp_connect(client);
   return tcp_stream(client);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return pkprof::workload::guarded(run, argc, argv);
 }

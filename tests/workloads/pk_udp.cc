@@ -3,7 +3,9 @@
 // proportions, multicast, sockets shared by many processes.
 #include "udp.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   using namespace pkprof::workload;
   CLI::App app("UDP sender and receiver.");
   app.option_defaults()->always_capture_default();
@@ -50,4 +52,10 @@ int main(int argc, char** argv) {
     return udp_send(send);
   }
   return udp_recv(recv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return pkprof::workload::guarded(run, argc, argv);
 }

@@ -96,9 +96,9 @@ class Server {
       const ssize_t n = send(fd, buffer_.data() + done, size - done, MSG_NOSIGNAL);
       if (n > 0) {
         done += static_cast<size_t>(n);
-      } else if (errno == EAGAIN && !stopped()) {
+      } else if (n < 0 && errno == EAGAIN && !stopped()) {
         wait_writable(fd);
-      } else if (errno != EINTR || stopped()) {
+      } else if (n == 0 || errno != EINTR || stopped()) {
         return false;
       }
     }

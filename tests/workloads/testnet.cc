@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+#include <tuple>
 
 namespace pkprof::testnet {
 namespace {
@@ -66,6 +67,7 @@ class Guardian {
     if (pid_ != 0) return;
     setsid();
     const int null = open("/dev/null", O_RDWR);
+    if (null < 0) _exit(127);
     dup2(reader.get(), STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
     dup2(null, STDERR_FILENO);
@@ -182,8 +184,8 @@ Result<Namespace> Namespace::create(std::string_view label) {
   }
   if (auto up = ns.link_up("lo"); !up) return std::unexpected(up.error());
   // Without IPv6 there is nothing to switch off.
-  (void)ns.write("/proc/sys/net/ipv6/conf/all/accept_dad", "0");
-  (void)ns.write("/proc/sys/net/ipv6/conf/default/accept_dad", "0");
+  std::ignore = ns.write("/proc/sys/net/ipv6/conf/all/accept_dad", "0");
+  std::ignore = ns.write("/proc/sys/net/ipv6/conf/default/accept_dad", "0");
   return ns;
 }
 

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <vector>
 
 namespace pkprof::workload {
@@ -42,6 +43,15 @@ uint64_t nanoseconds(const timeval& t) {
 }
 
 }  // namespace
+
+int guarded(int (*run)(int, char**), int argc, char** argv) noexcept {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, e.what());
+    return 1;
+  }
+}
 
 void Common::add_to(CLI::App& app) {
   app.add_option("--seconds", seconds, "end after so long; 0: at SIGTERM or SIGINT")

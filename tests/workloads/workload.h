@@ -14,6 +14,9 @@
 
 namespace pkprof::workload {
 
+// The body of main(): what `run` throws becomes a message and status 1.
+int guarded(int (*run)(int, char**), int argc, char** argv) noexcept;
+
 // Options common to all programs.
 struct Common {
   double seconds = 0;  // 0: until SIGTERM or SIGINT
