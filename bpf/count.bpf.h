@@ -58,7 +58,9 @@ static __always_inline __u64 pk_user_stack(struct pk_cpu *c, void *ctx, struct p
 	long len = bpf_get_stack(ctx, buf->ip, sizeof(buf->ip), BPF_F_USER_STACK);
 
 	if (len <= 0) {
-		c->stats.no_ustack++;
+		/* A process on its way out has no user side any more. */
+		if (!(bpf_get_current_task_btf()->flags & PF_EXITING))
+			c->stats.no_ustack++;
 		return 0;
 	}
 	buf->depth = (__u64)len / 8;

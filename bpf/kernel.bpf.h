@@ -25,6 +25,7 @@
 #define IPPROTO_TCP 6
 #define IPPROTO_UDP 17
 #define IPPROTO_ICMPV6 58
+#define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 #define SOFTIRQ_OFFSET 0x100 /* in preempt_count: serving a softirq */
 #define TS_COMPAT 2          /* thread_info.status: a 32-bit system call */

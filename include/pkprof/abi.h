@@ -14,7 +14,7 @@
 
 enum {
 	PK_MAX_CPUS = 1024, /* a power of two: hooks mask with it instead of testing */
-	PK_MAX_DEPTH = 127, /* kernel.perf_event_max_stack's default */
+	PK_MAX_DEPTH = 120, /* so that a table's element fits the kernel's 1 KiB size class */
 	PK_SLOTS = 4096,    /* objects with work on account at one time; a power of two */
 	PK_SLOT_CHARGES = 12,
 	PK_FUNCTIONS = 128, /* functions that the sampler knows by address; a power of two */
@@ -114,7 +114,7 @@ struct pk_stack {
 	__u64 depth;
 	__u64 ip[PK_MAX_DEPTH]; /* leaf first */
 };
-static_assert(sizeof(struct pk_stack) == 1024, "a stack is 1 KiB");
+static_assert(sizeof(struct pk_stack) == 968, "pk_stack has no hidden padding");
 
 enum { PK_LABEL_KTHREAD = 1 };
 

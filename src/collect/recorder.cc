@@ -102,6 +102,7 @@ FrameId Recorder::kernel_frame(uint64_t address) {
   frame.kind = FrameKind::kernel;
   frame.address = address;
   const KernelSymbol* symbol = kernel_ ? kernel_->find(address) : nullptr;
+  if (!symbol && later_kernel_) symbol = later_kernel_->find(address);
   Mapping mapping;
   mapping.file = "[kernel.kallsyms]";
   if (symbol) {

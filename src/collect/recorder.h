@@ -24,6 +24,8 @@ class Recorder {
  public:
   Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes);
 
+  // A later state of the kernel's symbols, for what was not there before: our own programs.
+  void add_kernel_symbols(const KernelSymbols* kernel) { later_kernel_ = kernel; }
   void add(const KernelSide::Tables& tables);
   // Looks for the owners of objects that nobody was seen to take. `owner` gives a label or 0.
   // Returns how many are still without.
@@ -64,6 +66,7 @@ class Recorder {
   LabelId served_label(Profile& p, const pk_key& key, const Label& ran_on) const;
 
   const KernelSymbols* kernel_;
+  const KernelSymbols* later_kernel_ = nullptr;
   UserSymbols& user_;
   Processes& processes_;
   Profile scratch_;  // its frame tables only

@@ -75,6 +75,7 @@ class Session {
   std::optional<Child> child_;
   std::vector<std::string> degraded_;
   std::optional<KernelSymbols> kernel_symbols_;
+  std::optional<KernelSymbols> later_symbols_;
   UserSymbols user_symbols_;
   Processes processes_;
   std::optional<KernelSide> kernel_;
@@ -84,6 +85,7 @@ class Session {
   uint64_t started_ = 0;
   uint64_t started_unix_ = 0;
   uint64_t stopped_ = 0;
+  uint64_t own_cpu_ns_ = 0;  // of this process, while it recorded
   bool owners_asked_ = true;
 };
 
@@ -186,8 +188,11 @@ Result<> Session::finish(Profile& profile) {
   recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, kernel_->stats().lost_ns);
   if (auto r = drain(); !r) return r;
   fill_meta(profile);
+  if (auto symbols = load_kernel_symbols()) {
+    later_symbols_.emplace(std::move(*symbols));
+    recorder_->add_kernel_symbols(&*later_symbols_);
+  }
   recorder_->finish(profile, selection(processes_, options_.target));
-  profile.meta.cost_user_ns = cost_->user_ns();
   return {};
 }
 
@@ -202,6 +207,7 @@ void Session::fill_meta(Profile& profile) {
   meta.start_unix_ns = started_unix_;
   meta.duration_ns = stopped_ - started_;
   meta.frequency_hz = options_.frequency_hz;
+  meta.cost_user_ns = own_cpu_ns_;
   meta.samples_taken = stats.samples;
   meta.samples_lost = stats.lost_samples;
   meta.cost_kernel_ns = cost_->programs_ns(meta.duration_ns) +
@@ -228,6 +234,7 @@ Result<Recording> Session::run() {
   wait();
   kernel_->disable();
   stopped_ = monotonic_ns();
+  own_cpu_ns_ = cost_->user_ns();
   Recording recording;
   if (auto r = finish(recording.profile); !r) return std::unexpected(r.error());
   if (child_) recording.command_status = child_->ended() ? child_->status() : 0;
