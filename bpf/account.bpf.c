@@ -15,17 +15,21 @@ static __always_inline void pk_unlock_slot(struct pk_slot *slot)
 int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 samples)
 {
 	struct pk_count *v, fresh = { .ns = ns, .samples = samples };
+	struct pk_cpu *me = this_cpu();
+	/* 6.1 takes no key from a caller's memory, and the stack is short. */
+	struct pk_key *row = &me->row[me->sampling & 1];
 	__u32 zero = 0;
 	void *table = bpf_map_lookup_elem(&counts, &zero);
 
 	if (!c || !key)
 		return 0;
+	*row = *key;
 	if (table) {
-		v = bpf_map_lookup_elem(table, key);
+		v = bpf_map_lookup_elem(table, row);
 		if (!v) {
-			if (!bpf_map_update_elem(table, key, &fresh, BPF_NOEXIST))
+			if (!bpf_map_update_elem(table, row, &fresh, BPF_NOEXIST))
 				return 0;
-			v = bpf_map_lookup_elem(table, key); /* another CPU was first? */
+			v = bpf_map_lookup_elem(table, row); /* another CPU was first? */
 		}
 		if (v) {
 			__sync_fetch_and_add(&v->ns, ns);
@@ -36,6 +40,47 @@ int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 samples)
 	c->stats.lost_ns += ns;
 	c->stats.lost_samples += samples;
 	return 0;
+}
+
+int pk_charge_label(struct pk_cpu *c, struct pk_charge *charge, __u64 label, __u32 basis)
+{
+	struct pk_key key;
+
+	if (!c || !charge)
+		return 0;
+	key = (struct pk_key){
+		.ran_on = charge->ran_on,
+		.served = label,
+		.kstack = charge->kstack,
+		.syscall = PK_NO_SYSCALL,
+		.kind = charge->kind,
+		.vec = charge->vec,
+		.basis = basis,
+		.served_kind = PK_SERVED_LABEL,
+	};
+
+	return pk_count(c, &key, charge->ns, charge->samples);
+}
+
+int pk_charge_owner(struct pk_cpu *c, struct pk_charge *charge, __u64 object, __u32 basis)
+{
+	struct pk_key key;
+
+	if (!c || !charge)
+		return 0;
+	key = (struct pk_key){
+		.ran_on = charge->ran_on,
+		.served = object,
+		.kstack = charge->kstack,
+		.syscall = PK_NO_SYSCALL,
+		.kind = charge->kind,
+		.vec = charge->vec,
+		.basis = basis,
+		.served_kind = PK_SERVED_OBJECT,
+		.reason = charge->reason,
+	};
+
+	return pk_count(c, &key, charge->ns, charge->samples);
 }
 
 static __always_inline void pk_spill(struct pk_cpu *c, struct pk_charge *charge,

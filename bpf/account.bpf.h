@@ -35,46 +35,15 @@ static __always_inline bool pk_on_account(__u64 object)
 }
 
 /* Counts a charge for someone at once. */
-static __always_inline void pk_charge_label(struct pk_cpu *c, struct pk_charge *charge,
-					    __u64 label, __u8 basis)
-{
-	struct pk_key key = {
-		.ran_on = charge->ran_on,
-		.served = label,
-		.kstack = charge->kstack,
-		.syscall = PK_NO_SYSCALL,
-		.kind = charge->kind,
-		.vec = charge->vec,
-		.basis = basis,
-		.served_kind = PK_SERVED_LABEL,
-	};
+int pk_charge_label(struct pk_cpu *c, struct pk_charge *charge, __u64 label, __u32 basis);
 
-	pk_count(c, &key, charge->ns, charge->samples);
-}
+/* Counts a charge for the object's owner, whom user space will look for. */
+int pk_charge_owner(struct pk_cpu *c, struct pk_charge *charge, __u64 object, __u32 basis);
 
 static __always_inline void pk_charge_nobody(struct pk_cpu *c, struct pk_charge *charge,
 					     __u8 reason)
 {
 	pk_charge_label(c, charge, PK_UNCLAIMED + reason, PK_BASIS_PROVISIONAL);
-}
-
-/* Counts a charge for the object's owner, whom user space will look for. */
-static __always_inline void pk_charge_owner(struct pk_cpu *c, struct pk_charge *charge,
-					    __u64 object, __u8 basis)
-{
-	struct pk_key key = {
-		.ran_on = charge->ran_on,
-		.served = object,
-		.kstack = charge->kstack,
-		.syscall = PK_NO_SYSCALL,
-		.kind = charge->kind,
-		.vec = charge->vec,
-		.basis = basis,
-		.served_kind = PK_SERVED_OBJECT,
-		.reason = charge->reason,
-	};
-
-	pk_count(c, &key, charge->ns, charge->samples);
 }
 
 /* Puts a charge on the account of an object. */

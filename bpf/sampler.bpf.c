@@ -118,6 +118,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	__u32 zero = 0;
 	long len;
 
+	c->sampling = 1;
 	c->stats.samples++;
 	charge.ns = now - (c->last_ns ? c->last_ns : started);
 	charge.samples = 1;
@@ -127,7 +128,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 		pk_sample_gap(c, &charge);
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!s)
-		return 0;
+		goto out;
 	if (c->armed && !c->busy)
 		pk_net_close(c); /* no hook came: what it was waiting for is over */
 
@@ -160,5 +161,6 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	pk_sample_own(c, ctx, task, &s->stack, &charge);
 out:
 	c->stats.sampler_ns += bpf_ktime_get_ns() - now;
+	c->sampling = 0;
 	return 0;
 }

@@ -256,6 +256,9 @@ struct pk_cpu {
 	__u8 idle;        /* the last sample met the idle task */
 	__u8 pad2[3];
 	__u64 plain;      /* see pk_plain() */
+	__u32 sampling;   /* inside the sampler, which may have interrupted a hook */
+	__u32 pad3;
+	struct pk_key row[2]; /* for looking up counts: a hook's, the sampler's */
 	__u64 percpu;     /* base of this CPU's per-CPU area, 0 before it is known */
 
 	struct pk_stats stats;

@@ -90,7 +90,7 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
   Capability& owners = d.capabilities.back();
   owners.how = owners.works ? "task_file iterator" : "this kernel has no task_file iterator for BPF";
   const bool offsets = facts.percpu_offset("kstat") && facts.percpu_offset("runqueues") &&
-                       facts.percpu_offset("__preempt_count");
+                       facts.preempt_count_offset();
   d.capabilities.push_back({"softirq runs told apart", offsets,
                             offsets ? "per-CPU counters" : "not in this kernel's type information",
                             "a few samples may be charged to the next run's process"});

@@ -6,6 +6,26 @@
 #include <sys/utsname.h>
 
 namespace pkprof {
+namespace {
+
+// Byte offset of a member, also inside anonymous structs and unions; -1 when there is none.
+int64_t member_offset(const btf* b, uint32_t type, std::string_view name, int depth) {
+  const btf_type* t = btf__type_by_id(b, type);
+  while (t && (btf_is_mod(t) || btf_is_typedef(t))) t = btf__type_by_id(b, t->type);
+  if (!t || !btf_is_composite(t) || depth > 4) return -1;
+  const btf_member* m = btf_members(t);
+  for (uint16_t i = 0; i < btf_vlen(t); ++i, ++m) {
+    const int64_t at = btf_member_bit_offset(t, i) / 8;
+    const std::string_view found = btf__name_by_offset(b, m->name_off);
+    if (found == name) return at;
+    if (!found.empty()) continue;
+    const int64_t inner = member_offset(b, m->type, name, depth + 1);
+    if (inner >= 0) return at + inner;
+  }
+  return -1;
+}
+
+}  // namespace
 
 void KernelFacts::Free::operator()(btf* b) const {
   btf__free(b);
@@ -37,16 +57,24 @@ bool KernelFacts::has_function(std::string_view name) const {
   return btf__find_by_name_kind(btf_.get(), std::string(name).c_str(), BTF_KIND_FUNC) > 0;
 }
 
-uint64_t KernelFacts::percpu_offset(std::string_view name) const {
+uint64_t KernelFacts::percpu_offset(std::string_view name, std::string_view member) const {
   const int id = btf__find_by_name_kind(btf_.get(), ".data..percpu", BTF_KIND_DATASEC);
   if (id < 0) return 0;
   const btf_type* section = btf__type_by_id(btf_.get(), id);
   const btf_var_secinfo* var = btf_var_secinfos(section);
   for (uint32_t i = 0; i < btf_vlen(section); ++i, ++var) {
     const btf_type* t = btf__type_by_id(btf_.get(), var->type);
-    if (t && name == btf__name_by_offset(btf_.get(), t->name_off)) return var->offset;
+    if (!t || name != btf__name_by_offset(btf_.get(), t->name_off)) continue;
+    if (member.empty()) return var->offset;
+    const int64_t in_struct = member_offset(btf_.get(), t->type, member, 0);
+    return in_struct < 0 ? 0 : var->offset + static_cast<uint64_t>(in_struct);
   }
   return 0;
+}
+
+uint64_t KernelFacts::preempt_count_offset() const {
+  const uint64_t own = percpu_offset("__preempt_count");
+  return own ? own : percpu_offset("pcpu_hot", "preempt_count");
 }
 
 std::string kernel_release() {

@@ -22,8 +22,11 @@ class KernelFacts {
   // Number of arguments of a tracepoint (as a BTF-typed program sees it), -1 if it is missing.
   [[nodiscard]] int tracepoint_args(std::string_view name) const;
   [[nodiscard]] bool has_function(std::string_view name) const;
-  // Offset of a variable in the per-CPU area, 0 when it is not there.
-  [[nodiscard]] uint64_t percpu_offset(std::string_view name) const;
+  // Offset in the per-CPU area of a variable, or of a member of it; 0 when it is not there.
+  [[nodiscard]] uint64_t percpu_offset(std::string_view name, std::string_view member = {}) const;
+  // Where preempt_count is in the per-CPU area: a variable of its own, or, from 6.2 to 6.14, a
+  // member of pcpu_hot. 0 when it is elsewhere.
+  [[nodiscard]] uint64_t preempt_count_offset() const;
 
  private:
   struct Free {
