@@ -14,7 +14,8 @@ build=${1:-build/release}
 samples=${2:-1000000}
 rate=25000
 work=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
+stop() { jobs -p | xargs -r kill 2>/dev/null || true; }
+trap 'stop; rm -rf "$work"' EXIT
 
 die() { echo "report.sh: $*" >&2; exit 125; }
 
@@ -36,18 +37,17 @@ record() {
   while :; do
     perf record -q -e cpu-clock -F "$rate" -a -g -o "$work/perf.data" -- sleep "$seconds" \
       >/dev/null 2>&1 || die "perf record failed (root? perf_event_paranoid?)"
-    got=$(perf report --stdio --header-only -i "$work/perf.data" >/dev/null 2>&1
-          perf script -i "$work/perf.data" -F time -G 2>/dev/null | wc -l)
+    got=$(perf script -i "$work/perf.data" -F time -G 2>/dev/null | wc -l)
     [ "$got" -ge "$samples" ] && break
     seconds=$((seconds * 3 / 2))
   done
-  kill $(jobs -p) 2>/dev/null || true
+  stop
   wait 2>/dev/null || true
 }
 
 # Seconds, the best of three.
 best() {
-  local best= took start
+  local best='' took start
   for _ in 1 2 3; do
     start=$EPOCHREALTIME
     "$@" >"$work/out" 2>"$work/err" || die "$* failed: $(head -1 "$work/err")"

@@ -152,9 +152,13 @@ Result<> write_file(const std::string& path, std::string_view bytes) {
 }
 
 Result<std::string> read_file(const std::string& path, size_t limit) {
-  const Fd opened(path == "-" ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (path != "-" && !opened.valid()) return fail_errno("reading " + path);
-  const int fd = path == "-" ? STDIN_FILENO : opened.get();
+  Fd opened;
+  int fd = STDIN_FILENO;
+  if (path != "-") {
+    opened = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    fd = opened.get();
+    if (fd < 0) return fail_errno("reading " + path);
+  }
   struct stat info{};
   if (::fstat(fd, &info) != 0) return fail_errno("reading " + path);
   const bool has_size = S_ISREG(info.st_mode) && info.st_size > 0;

@@ -54,7 +54,7 @@ FunctionTable functions_of(const Profile& profile) {
 }
 
 std::string function_title(const Function& function, bool unicode) {
-  const std::string name = clean(function.name, unicode);
+  std::string name = clean(function.name, unicode);
   if (function.kind != FrameKind::pseudo) return name;
   return unicode ? "«" + name + "»" : "<" + name + ">";
 }

@@ -258,6 +258,7 @@ void LedgerText::details() {
     line(options_.style.bold("What it was for: ") +
          party_name(profile_, row.label, options_.unicode));
     std::vector<std::pair<uint64_t, std::string>> sources;
+    sources.reserve(row.sources.size());
     for (const auto& [source, ns] : row.sources) sources.emplace_back(ns, source);
     std::ranges::stable_sort(sources, std::greater(), &decltype(sources)::value_type::first);
     for (const auto& [ns, source] : sources) {

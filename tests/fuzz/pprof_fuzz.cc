@@ -56,6 +56,7 @@ std::vector<std::string> fuzz_seeds() {
   std::vector<Profile> profiles = {Profile(), test::small_machine()};
   for (uint64_t seed = 1; seed < 6; ++seed)
     profiles.push_back(test::random_profile(seed, 3 * seed));
+  seeds.reserve(profiles.size() + 1);
   for (const Profile& profile : profiles)
     seeds.push_back(gunzip(encode_pprof(profile).value(), size_t{1} << 26).value());
   seeds.push_back(encode_pprof(test::small_machine()).value());

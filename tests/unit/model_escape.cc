@@ -36,7 +36,7 @@ TEST(Escape, InvalidUtf8InAllItsForms) {
 
 TEST(Escape, AnyBytesComeBack) {
   std::mt19937_64 random(1);
-  constexpr std::string_view interesting("\\x5c41ab\xc3\xa9\xe2\x82\xac\xff\0\x1b", 17);
+  constexpr std::string_view interesting = "\\x5c41ab\xc3\xa9\xe2\x82\xac\xff\0\x1b"sv;
   for (int i = 0; i < 20'000; ++i) {
     std::string raw;
     for (size_t n = random() % 16; n > 0; --n)

@@ -142,7 +142,9 @@ TEST_F(File, KilledWhileWriting) {
     ASSERT_TRUE(write_file(path("a"), old_contents));
     const pid_t child = fork();
     if (child == 0) {
-      for (;;) (void)write_file(path("a"), new_contents);
+      while (write_file(path("a"), new_contents)) {
+      }
+      _exit(1);
     }
     usleep(static_cast<useconds_t>(i) * 500);
     kill(child, SIGKILL);

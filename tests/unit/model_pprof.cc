@@ -121,7 +121,10 @@ TEST(Pprof, EveryTruncationIsAnError) {
     ASSERT_FALSE(decode(std::string_view(packed).substr(0, n))) << n;
   // Of the plain message some prefixes are whole messages; none may do harm.
   const std::string plain = inflate(packed);
-  for (size_t n = 0; n < plain.size(); n += 7) (void)decode(std::string_view(plain).substr(0, n));
+  for (size_t n = 0; n < plain.size(); n += 7) {
+    const Result<Profile> harmless = decode(std::string_view(plain).substr(0, n));
+    ASSERT_TRUE(!harmless || !harmless->labels().empty());
+  }
   EXPECT_FAILS(packed.substr(0, packed.size() / 2), "truncated");
   EXPECT_FAILS(packed + "x", "after the end");
 }
@@ -184,8 +187,8 @@ class Forger {
     to.add_uint64(1, id);
     to.add_int64(2, name);
   }
-  void sample(std::vector<uint64_t> locations, std::vector<int64_t> values, int64_t served = 7,
-              int64_t thread = 0, int64_t basis = 9) {
+  void sample(const std::vector<uint64_t>& locations, const std::vector<int64_t>& values,
+              int64_t served = 7, int64_t thread = 0, int64_t basis = 9) {
     pbf_writer to(out_, 2);
     to.add_packed_uint64(1, locations.begin(), locations.end());
     for (const int64_t value : values) to.add_int64(2, value);  // not packed, which is legal

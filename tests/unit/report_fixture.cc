@@ -8,6 +8,8 @@ namespace pkprof::test {
 
 namespace {
 
+using namespace std::literals;
+
 constexpr uint64_t ms = 1'000'000;
 
 class Machine {
@@ -156,7 +158,7 @@ void add_asynchronous_work(Machine& m, const Labels& who) {
 }
 
 std::string random_text(std::mt19937_64& random) {
-  constexpr std::string_view bytes("ab/\\x0f41\x1b\n\"<\xff\xc3\xa9\xe2\x80\xae\0:#", 23);
+  constexpr std::string_view bytes = "ab/\\x0f41\x1b\n\"<\xff\xc3\xa9\xe2\x80\xae\0:#"sv;
   std::string text;
   for (size_t length = random() % 12; length > 0; --length) text += bytes[random() % bytes.size()];
   return text;
