@@ -148,6 +148,30 @@ int pk_hash(struct pk_cpu *c, __u64 object, struct pk_charge *charge)
 	return 0;
 }
 
+int pk_pass(struct pk_cpu *c, __u64 from, __u64 to)
+{
+	__u32 index = from & (PK_SLOTS - 1);
+	struct pk_slot *slot = &slots[index];
+	struct pk_charge charge;
+
+	if (!c || from == to)
+		return 0;
+	if (!pk_lock_slot(slot))
+		return 0;
+	if (slot->object == from) {
+		for (__u32 i = 0; i < PK_SLOT_CHARGES; i++) {
+			if (i >= slot->used)
+				break;
+			charge = slot->charge[i];
+			pk_hash(c, to, &charge); /* in the same slot: spilled to the successor's owner */
+		}
+		slot->used = 0;
+		slot_tags[index] = 0;
+	}
+	pk_unlock_slot(slot);
+	return 0;
+}
+
 int pk_attribute(struct pk_cpu *c, __u64 object, struct pk_key *who)
 {
 	__u32 index = object & (PK_SLOTS - 1);

@@ -5,10 +5,10 @@
  * An object in flight has a number (object.bpf.h). Charges wait under that number in a slot,
  * until a process takes the object. The four verbs are the paper's (its Table A.1):
  *
- *   pk_hash       puts a charge on the account of an object
- *   pk_pass       moves an account to the object's successor
- *   pk_merge      joins an account to another one
- *   pk_attribute  charges all of an account to a process
+ *   hash       pk_hash       puts a charge on the account of an object
+ *   pass       pk_pass       moves an account to the object's successor
+ *   merge      both of them  where the object has an account already, the two are joined
+ *   attribute  pk_attribute  charges all of an account to a process
  *
  * A process that takes an object tests one 32-bit tag to see whether anything is on its account:
  * that is all that a consumer's hook costs when nothing is.
@@ -48,6 +48,9 @@ static __always_inline void pk_charge_nobody(struct pk_cpu *c, struct pk_charge 
 
 /* Puts a charge on the account of an object. */
 int pk_hash(struct pk_cpu *c, __u64 object, struct pk_charge *charge);
+
+/* Moves an account to the object's successor, where it joins what is there already. */
+int pk_pass(struct pk_cpu *c, __u64 from, __u64 to);
 
 /*
  * Charges the account of an object to a process. `who` carries the label, the basis and, where

@@ -23,7 +23,12 @@ static __always_inline void pk_leave(struct pk_cpu *c, __u64 entered)
 
 /* ---- receiving ---- */
 
-static __noinline int pk_receive_slow(struct pk_cpu *c, __u64 skb)
+/*
+ * A driver hands over a packet, which may be processed elsewhere (receive packet steering) or be
+ * joined with others (GRO). What the CPU did up to here was for this one. A segment of TCP goes by
+ * its connection at once; any other packet takes the account along.
+ */
+static __noinline int pk_handover_slow(struct pk_cpu *c, __u64 skb)
 {
 	__u64 entered;
 
@@ -31,6 +36,53 @@ static __noinline int pk_receive_slow(struct pk_cpu *c, __u64 skb)
 		return 0;
 	entered = pk_enter(c);
 	if (!pk_same_run(c)) {
+		pk_net_close(c);
+	} else if (c->armed == PK_PHASE_BEFORE || c->armed == PK_PHASE_ENTRY) {
+		c->charge.vec = PK_VEC_NET_RX;
+		pk_net_address(c, skb, true);
+		pk_net_settle(c, c->object && c->waits ? c->object : pk_address_object(skb));
+	}
+	pk_leave(c, entered);
+	return 0;
+}
+
+SEC("?tp_btf/napi_gro_receive_entry")
+int BPF_PROG(pk_napi_gro_receive, struct sk_buff *skb)
+{
+	struct pk_cpu *c = this_cpu();
+
+	if (likely(!c->armed))
+		return 0;
+	return pk_handover_slow(c, pk_plain(c, skb));
+}
+
+/* The packet brought an account along from another CPU, or from its driver. */
+static __always_inline void pk_carry(struct pk_cpu *c, __u64 skb, __u64 object)
+{
+	if (!c->armed) {
+		c->charge.samples = 0;
+		c->charge.vec = PK_VEC_NET_RX;
+		c->task = bpf_get_current_task();
+		c->runs = pk_serving_softirq(c) == 1 ? pk_softirq_runs(c, PK_VEC_NET_RX) :
+						       PK_RUNS_UNKNOWN;
+		c->receivers = 0;
+		c->tap = 0;
+		pk_net_address(c, skb, true);
+		c->armed = PK_PHASE_PACKET;
+	}
+	c->carried = object;
+}
+
+static __noinline int pk_receive_slow(struct pk_cpu *c, __u64 skb)
+{
+	__u64 entered, object;
+
+	if (!c)
+		return 0;
+	entered = pk_enter(c);
+	if (!c->armed) {
+		/* only the packet's own account, below */
+	} else if (!pk_same_run(c)) {
 		pk_net_close(c);
 	} else if (c->armed == PK_PHASE_BEFORE || c->armed == PK_PHASE_ENTRY) {
 		c->charge.vec = PK_VEC_NET_RX;
@@ -44,6 +96,9 @@ static __noinline int pk_receive_slow(struct pk_cpu *c, __u64 skb)
 		else
 			pk_net_address(c, skb, true); /* decapsulated, or up from a bridge */
 	}
+	object = pk_address_object(skb);
+	if (pk_on_account(object))
+		pk_carry(c, skb, object);
 	pk_leave(c, entered);
 	return 0;
 }
@@ -52,12 +107,14 @@ SEC("?tp_btf/netif_receive_skb")
 int BPF_PROG(pk_netif_receive_skb, struct sk_buff *skb)
 {
 	struct pk_cpu *c = this_cpu();
+	__u64 plain;
 
 	c->sk = 0;
 	c->skb = (__u64)skb;
-	if (likely(!c->armed))
+	plain = *(volatile __u64 *)&c->skb;
+	if (likely(!c->armed && !slot_tags[pk_slot_of(plain >> 6) & (PK_SLOTS - 1)]))
 		return 0;
-	return pk_receive_slow(c, pk_plain(c, skb));
+	return pk_receive_slow(c, plain);
 }
 
 static __noinline int pk_socket_slow(struct pk_cpu *c, __u64 sk)
@@ -131,14 +188,24 @@ int BPF_PROG(pk_tcp_probe, struct sock *sk)
 
 static __noinline int pk_drop_slow(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 {
-	__u64 entered, *owner;
+	struct pk_key nobody = {
+		.served = PK_UNCLAIMED + PK_DROPPED,
+		.basis = PK_BASIS_PROVISIONAL,
+		.syscall = PK_NO_SYSCALL,
+	};
+	__u64 entered, *owner, object;
 
 	if (!c)
 		return 0;
 	entered = pk_enter(c);
-	if (!pk_same_run(c)) {
+	if (!c->armed || c->packet != skb) {
+		/* Thrown away before it was processed: what it carried is for nobody. */
+		object = pk_address_object(skb);
+		if (pk_on_account(object))
+			pk_attribute(c, object, &nobody);
+	} else if (!pk_same_run(c)) {
 		pk_net_close(c);
-	} else if (c->armed == PK_PHASE_PACKET && c->packet == skb) {
+	} else if (c->armed == PK_PHASE_PACKET) {
 		if (rx_sk) {
 			/* Thrown away at a socket (its buffer is full): still work for it. */
 			pk_net_settle(c, pk_sock_object(rx_sk));
@@ -159,26 +226,25 @@ static __noinline int pk_drop_slow(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 	return 0;
 }
 
+static __always_inline int pk_packet_dropped(struct pk_cpu *c, struct sk_buff *skb, void *rx_sk)
+{
+	__u64 plain = pk_plain(c, skb);
+
+	if (likely(!c->armed && !slot_tags[pk_slot_of(plain >> 6) & (PK_SLOTS - 1)]))
+		return 0;
+	return pk_drop_slow(c, plain, pk_plain(c, rx_sk));
+}
+
 SEC("?tp_btf/kfree_skb")
 int BPF_PROG(pk_kfree_skb, struct sk_buff *skb)
 {
-	struct pk_cpu *c = this_cpu();
-
-	if (likely(c->armed != PK_PHASE_PACKET))
-		return 0;
-	return pk_drop_slow(c, pk_plain(c, skb), 0);
+	return pk_packet_dropped(this_cpu(), skb, NULL);
 }
 
 SEC("?tp_btf/kfree_skb")
 int BPF_PROG(pk_kfree_skb_rx, struct sk_buff *skb, void *location, int reason, struct sock *rx_sk)
 {
-	struct pk_cpu *c = this_cpu();
-	__u64 at;
-
-	if (likely(c->armed != PK_PHASE_PACKET))
-		return 0;
-	at = pk_plain(c, skb);
-	return pk_drop_slow(c, at, pk_plain(c, rx_sk));
+	return pk_packet_dropped(this_cpu(), skb, rx_sk);
 }
 
 /* ---- sending ---- */

@@ -89,7 +89,12 @@ static __always_inline void pk_net_address(struct pk_cpu *c, __u64 skb, bool at_
 static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)
 {
 	c->stats.settled++;
-	pk_hash(c, object, &c->charge);
+	if (c->charge.samples)
+		pk_hash(c, object, &c->charge);
+	if (c->carried) {
+		pk_pass(c, c->carried, object);
+		c->carried = 0;
+	}
 	c->armed = PK_PHASE_NONE;
 }
 

@@ -8,6 +8,7 @@ static __always_inline void pk_net_arm(struct pk_cpu *c, struct pk_place *place,
 	c->charge = *charge;
 	c->task = bpf_get_current_task();
 	c->receivers = 0;
+	c->carried = 0;
 	c->tap = (place->at & PK_AT_TAP) != 0;
 	c->timer = place->timer;
 	c->runs = place->at & PK_AT_NAPI_THREAD ? PK_RUNS_UNKNOWN :
@@ -16,34 +17,58 @@ static __always_inline void pk_net_arm(struct pk_cpu *c, struct pk_place *place,
 	c->armed = phase;
 }
 
+/* To each receiver of one packet an equal part of what was common to all. */
+static __always_inline void pk_net_share(struct pk_cpu *c, __u32 n)
+{
+	struct pk_charge part = c->charge;
+
+	part.ns = c->charge.ns / n;
+	for (__u32 i = 0; i < 4; i++) {
+		if (i >= n)
+			break;
+		if (i == n - 1)
+			part.ns = c->charge.ns - part.ns * (n - 1);
+		part.samples = i == 0 ? c->charge.samples : 0;
+		pk_hash(c, c->sockets[i], &part);
+	}
+}
+
 int pk_net_close(struct pk_cpu *c)
 {
-	struct pk_charge part;
+	struct pk_key who = { .syscall = PK_NO_SYSCALL };
+	__u64 heir = 0;
 	__u32 n;
 
 	if (!c)
 		return 0;
 	n = c->receivers;
 	c->stats.closed++;
-	if (n > 0 && n <= 4) {
-		/* One packet, several receivers: to each an equal part of what was common. */
-		part = c->charge;
-		part.ns = c->charge.ns / n;
-		for (__u32 i = 0; i < 4; i++) {
-			if (i >= n)
-				break;
-			if (i == n - 1)
-				part.ns = c->charge.ns - part.ns * (n - 1);
-			part.samples = i == 0 ? c->charge.samples : 0;
-			pk_hash(c, c->sockets[i], &part);
-		}
-	} else if (c->object && c->waits) {
-		pk_hash(c, c->object, &c->charge);
+	if (n > 0 && n <= 4)
+		heir = c->sockets[0];
+	else if (c->object && c->waits)
+		heir = c->object;
+
+	if (!c->charge.samples) {
+		/* Nothing but what the packet brought along. */
+	} else if (n > 0 && n <= 4) {
+		pk_net_share(c, n);
+	} else if (heir) {
+		pk_hash(c, heir, &c->charge);
 	} else if (c->object) {
 		pk_charge_owner(c, &c->charge, c->object, PK_BASIS_OWNER);
 	} else {
 		pk_charge_nobody(c, &c->charge, c->charge.reason);
 	}
+	if (c->carried && heir) {
+		pk_pass(c, c->carried, heir);
+	} else if (c->carried) {
+		who.served = c->object ? c->object : PK_UNCLAIMED + c->charge.reason;
+		who.served_kind = c->object ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
+		who.basis = c->object ? PK_BASIS_OWNER : PK_BASIS_PROVISIONAL;
+		who.reason = c->charge.reason;
+		pk_attribute(c, c->carried, &who);
+	}
+	c->carried = 0;
 	c->armed = PK_PHASE_NONE;
 	return 0;
 }

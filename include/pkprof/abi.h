@@ -240,6 +240,7 @@ struct pk_cpu {
 	__u64 task;      /* that the softirq interrupted */
 	__u64 packet;    /* skb, in PK_PHASE_PACKET */
 	__u64 object;    /* that gets the charge if no hook names a better one; 0 for none */
+	__u64 carried;   /* number of the packet, if it came with an account of its own */
 	__u64 sockets[4]; /* receivers of a multicast packet so far */
 	__u32 receivers;
 	__u32 runs;      /* softirq runs of this vector on this CPU, when the account was opened */

@@ -5,6 +5,7 @@ namespace pkprof {
 namespace {
 
 constexpr const char* packets = "network: packets";
+constexpr const char* drivers = "network: hand-over by drivers";
 constexpr const char* sockets = "network: receiving sockets";
 constexpr const char* takers = "network: who takes the data";
 constexpr const char* segments = "network: TCP segments";
@@ -17,6 +18,7 @@ constexpr const char* timers = "network: timers of sockets";
 
 constexpr Need needs[] = {
     {packets, "network softirq time cannot be charged to receivers"},
+    {drivers, "with packet steering, a driver's polling stays unclaimed"},
     {sockets, "only packets of TCP connections and UDP ports find their process"},
     {takers, "work is charged to a socket's holder, without its call path"},
     {segments, "TCP work is charged by the packets' addresses alone"},
@@ -30,6 +32,7 @@ constexpr Need needs[] = {
 
 constexpr Hook hooks[] = {
     {"pk_netif_receive_skb", packets, "netif_receive_skb", false, 1, false},
+    {"pk_napi_gro_receive", drivers, "napi_gro_receive_entry", false, 1, false},
     {"pk_sk_data_ready", sockets, "sk_data_ready", false, 1, false},
     {"pk_sock_def_readable", sockets, "sock_def_readable", true, 0, false},
     {"pk_sock_recv_length", takers, "sock_recv_length", false, 3, false},

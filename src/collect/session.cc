@@ -217,13 +217,10 @@ void Session::fill_meta(Profile& profile) {
   for (const std::string& w : user_symbols_.warnings()) degraded_.push_back(w);
   meta.degraded = degraded_;
   meta.counters = {
-      {"samples armed", stats.armed},           {"samples settled by a hook", stats.settled},
-      {"samples closed without one", stats.closed},
-      {"kernel stacks lost", stats.no_kstack},  {"user stacks lost", stats.no_ustack},
+      {"kernel stacks lost", stats.no_kstack},
+      {"user stacks lost", stats.no_ustack},
       {"stacks without room", stats.stacks_full},
       {"labels without room", stats.labels_full},
-      {"accounts spilled to owners", stats.spilled},
-      {"accounts consumed", stats.consumed},
       {"process events lost", sideband_ ? sideband_->lost() : 0},
   };
 }
