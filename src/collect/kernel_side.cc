@@ -92,7 +92,9 @@ struct KernelSide::Impl {
 
   Result<> open_and_load(const KernelFacts& facts, const FunctionTable* functions);
   void choose(const KernelFacts& facts);
+  Result<> set_tables(uint32_t entry, int which);
   Result<> use_tables(int which);
+  void warm_tables();
   void note(const char* name, bool works, std::string how, const char* costs) {
     capabilities.push_back({name, works, std::move(how), costs});
   }
@@ -136,7 +138,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts,
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s->obj) {
     const std::string_view name = bpf_program__name(program);
-    const bool wanted = name == "pk_sample" || (name == "pk_iter_sockets" && options.hooks) ||
+    const bool wanted = name == "pk_sample" || name == "pk_warm" || (name == "pk_iter_sockets" && options.hooks) ||
                         std::any_of(hooks.begin(), hooks.end(),
                                     [&](const Hook* h) { return h->program == name; });
     bpf_program__set_autoload(program, wanted && !refused.contains(std::string(name)));
@@ -151,16 +153,28 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts,
   return fail("retry");
 }
 
-Result<> KernelSide::Impl::use_tables(int which) {
-  const uint32_t zero = 0;
+Result<> KernelSide::Impl::set_tables(uint32_t entry, int which) {
   for (const auto& [outer, inner] :
        {std::pair{skeleton->maps.counts, counts[which].get()},
         std::pair{skeleton->maps.stacks, stacks[which].get()}}) {
-    if (bpf_map_update_elem(bpf_map__fd(outer), &zero, &inner, BPF_ANY))
+    if (bpf_map_update_elem(bpf_map__fd(outer), &entry, &inner, BPF_ANY))
       return fail_errno("giving the kernel side its tables");
   }
-  active = which;
   return {};
+}
+
+Result<> KernelSide::Impl::use_tables(int which) {
+  active = which;
+  return set_tables(0, which);
+}
+
+// See pk_warm in account.bpf.c. Where it cannot be run, a few stacks are lost and counted.
+void KernelSide::Impl::warm_tables() {
+  const int program = bpf_program__fd(skeleton->progs.pk_warm);
+  for (uint32_t cpu = 0; program >= 0 && cpu < cpus; ++cpu) {
+    LIBBPF_OPTS(bpf_test_run_opts, run, .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
+    bpf_prog_test_run_opts(program, &run);
+  }
 }
 
 Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbols* symbols,
@@ -187,7 +201,11 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbol
     if (auto r = impl->open_and_load(facts, symbols ? &functions : nullptr); r) break;
     else if (impl->refused.size() == before) return std::unexpected(r.error());
   }
+  for (int i = 0; i < 2; ++i)
+    if (auto r = impl->set_tables(static_cast<uint32_t>(i) + 1, i); !r)
+      return std::unexpected(r.error());
   if (auto r = impl->use_tables(0); !r) return std::unexpected(r.error());
+  impl->warm_tables();
   impl->note("kernel symbols for attribution", symbols && functions.missing.empty(),
              !symbols ? "no kernel symbols" : functions.missing.empty() ? "found" : "no symbol for " + functions.missing[0],
              "softirq time is charged to whoever was interrupted");
