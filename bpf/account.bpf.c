@@ -205,7 +205,7 @@ int pk_attribute(struct pk_cpu *c, __u64 object, struct pk_key *who)
 /*
  * A table that allocates as it grows has one element ready on each CPU at first, and gets more
  * only after the interrupt that took it: the second stack of the first sample would find none.
- * User space runs this once on each CPU, which sets the refilling going.
+ * User space runs this once on each CPU for each table, which sets the refilling going.
  */
 SEC("?raw_tp")
 int pk_warm(void *ctx)
@@ -215,20 +215,17 @@ int pk_warm(void *ctx)
 	struct pk_count none = {};
 	struct pk_cpu *me = this_cpu();
 	__u64 id = 0;
+	void *table;
 
-	for (__u32 i = 1; i <= 2; i++) {
-		__u32 which = i;
-		void *table = bpf_map_lookup_elem(&counts, &which);
-
-		if (table) {
-			bpf_map_update_elem(table, &me->row[0], &none, BPF_ANY);
-			bpf_map_delete_elem(table, &me->row[0]);
-		}
-		table = bpf_map_lookup_elem(&stacks, &which);
-		if (table && s) {
-			bpf_map_update_elem(table, &id, &s->stack, BPF_ANY);
-			bpf_map_delete_elem(table, &id);
-		}
+	table = bpf_map_lookup_elem(&counts, &zero);
+	if (table) {
+		bpf_map_update_elem(table, &me->row[0], &none, BPF_ANY);
+		bpf_map_delete_elem(table, &me->row[0]);
+	}
+	table = bpf_map_lookup_elem(&stacks, &zero);
+	if (table && s) {
+		bpf_map_update_elem(table, &id, &s->stack, BPF_ANY);
+		bpf_map_delete_elem(table, &id);
 	}
 	return 0;
 }

@@ -22,8 +22,7 @@ struct pk_scratch {
 };
 
 /*
- * counts and stacks are behind one more level: entry 0 is the table in use, the others are the two
- * that take turns. User space puts an
+ * counts and stacks are behind one more level: entry 0 is the table in use. User space puts an
  * empty one there and, once no program can see the old one any more (the kernel's update of such
  * a map waits for that), empties the old one at leisure.
  */
@@ -37,7 +36,7 @@ struct counts_table {
 
 struct counts_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 3);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__array(values, struct counts_table);
 };
@@ -52,7 +51,7 @@ struct stacks_table {
 
 struct stacks_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 3);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__array(values, struct stacks_table);
 };

@@ -92,7 +92,6 @@ struct KernelSide::Impl {
 
   Result<> open_and_load(const KernelFacts& facts, const FunctionTable* functions);
   void choose(const KernelFacts& facts);
-  Result<> set_tables(uint32_t entry, int which);
   Result<> use_tables(int which);
   void warm_tables();
   void note(const char* name, bool works, std::string how, const char* costs) {
@@ -153,19 +152,16 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts,
   return fail("retry");
 }
 
-Result<> KernelSide::Impl::set_tables(uint32_t entry, int which) {
+Result<> KernelSide::Impl::use_tables(int which) {
+  const uint32_t zero = 0;
   for (const auto& [outer, inner] :
        {std::pair{skeleton->maps.counts, counts[which].get()},
         std::pair{skeleton->maps.stacks, stacks[which].get()}}) {
-    if (bpf_map_update_elem(bpf_map__fd(outer), &entry, &inner, BPF_ANY))
+    if (bpf_map_update_elem(bpf_map__fd(outer), &zero, &inner, BPF_ANY))
       return fail_errno("giving the kernel side its tables");
   }
-  return {};
-}
-
-Result<> KernelSide::Impl::use_tables(int which) {
   active = which;
-  return set_tables(0, which);
+  return {};
 }
 
 // See pk_warm in account.bpf.c. Where it cannot be run, a few stacks are lost and counted.
@@ -201,11 +197,10 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbol
     if (auto r = impl->open_and_load(facts, symbols ? &functions : nullptr); r) break;
     else if (impl->refused.size() == before) return std::unexpected(r.error());
   }
-  for (int i = 0; i < 2; ++i)
-    if (auto r = impl->set_tables(static_cast<uint32_t>(i) + 1, i); !r)
-      return std::unexpected(r.error());
-  if (auto r = impl->use_tables(0); !r) return std::unexpected(r.error());
-  impl->warm_tables();
+  for (const int which : {1, 0}) {
+    if (auto r = impl->use_tables(which); !r) return std::unexpected(r.error());
+    impl->warm_tables();
+  }
   impl->note("kernel symbols for attribution", symbols && functions.missing.empty(),
              !symbols ? "no kernel symbols" : functions.missing.empty() ? "found" : "no symbol for " + functions.missing[0],
              "softirq time is charged to whoever was interrupted");

@@ -2,6 +2,8 @@
 #include "collect/kernel_symbols.h"
 
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "collect/kernel_side.h"
 
@@ -22,6 +24,14 @@ Result<KernelSymbols> load_kernel_symbols() {
   }
   auto symbols = KernelSymbols::from_entries(entries);
   return symbols ? std::move(symbols) : std::move(plain);
+}
+
+Result<KernelSymbols> load_bpf_symbols() {
+  std::ifstream in("/proc/kallsyms");
+  std::string text;
+  for (std::string line; std::getline(in, line);)
+    if (line.ends_with("[bpf]")) text += line + "\n";
+  return KernelSymbols::parse(text);
 }
 
 }  // namespace pkprof

@@ -10,4 +10,7 @@ namespace pkprof {
 // ksym iterator.
 [[nodiscard]] Result<KernelSymbols> load_kernel_symbols();
 
+// Those of BPF programs alone: what a recording adds to the kernel's symbols is its own programs.
+[[nodiscard]] Result<KernelSymbols> load_bpf_symbols();
+
 }  // namespace pkprof

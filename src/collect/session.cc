@@ -188,7 +188,7 @@ Result<> Session::finish(Profile& profile) {
   recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, kernel_->stats().lost_ns);
   if (auto r = drain(); !r) return r;
   fill_meta(profile);
-  if (auto symbols = load_kernel_symbols()) {
+  if (auto symbols = load_bpf_symbols()) {
     later_symbols_.emplace(std::move(*symbols));
     recorder_->add_kernel_symbols(&*later_symbols_);
   }
