@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// UDP floods, steered onto a CPU where a bystander runs: the receiver is charged, however it
+// waits, and the bystander is not.
+#include "scenario.h"
+
+namespace pkprof::live {
+namespace {
+
+using testnet::Pair;
+
+class NetworkUdpTest : public PairTest {
+ protected:
+  // The figures: of NET_RX time on the bystander's CPU.
+  void expect_receivers_are_charged(const std::set<int>& receivers, int sender) {
+    std::set<int> pinned = receivers;
+    pinned.insert(sender);
+    const Report report = observe({.counted = [&](const Report& r) {
+      return r.sum([&](const Flow& f) { return is_received_elsewhere(f, pinned); });
+    }});
+    expect_shares(report, received_elsewhere(report, receivers, hog_, pinned), 98, 1);
+  }
+};
+
+struct Case {
+  const char* name;
+  const char* to;
+  Argv receive;
+  Argv send;
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name;
+}
+
+class NetworkUdpModes : public NetworkUdpTest, public testing::WithParamInterface<Case> {};
+
+TEST_P(NetworkUdpModes, ReceiverIsCharged) {
+  Argv receive = {"pk_udp", "recv", "--port", "7001"};
+  receive.insert(receive.end(), GetParam().receive.begin(), GetParam().receive.end());
+  Argv send = {"pk_udp", "send", "--to", GetParam().to, "--port", "7001"};
+  send.insert(send.end(), GetParam().send.begin(), GetParam().send.end());
+  const int receiver = serve(receive);
+  expect_receivers_are_charged({receiver}, talk(send));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Modes, NetworkUdpModes,
+    testing::Values(
+        Case{"Block4", Pair::kServer4, {}, {}}, Case{"Block6", Pair::kServer6, {}, {}},
+        Case{"Epoll4", Pair::kServer4, {"--mode", "epoll"}, {}},
+        Case{"Busy4", Pair::kServer4, {"--mode", "busy"}, {}},
+        Case{"Busy6", Pair::kServer6, {"--mode", "busy"}, {}},
+        Case{"PollRecvmmsg", Pair::kServer4, {"--mode", "poll", "--call", "recvmmsg"}, {}},
+        Case{"Connected", Pair::kServer4, {}, {"--connect"}},
+        Case{"Fragments", Pair::kServer4, {}, {"--size", "8000", "--pps", "20000"}}),
+    [](const auto& chosen) { return std::string(chosen.param.name); });
+
+TEST_F(NetworkUdpTest, SlowReceiverIsChargedForWhatItsFullBufferDrops) {
+  const int receiver =
+      serve({"pk_udp", "recv", "--port", "7001", "--work-us", "500", "--rcvbuf", "8192"});
+  const int sender = talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001"});
+  expect_receivers_are_charged({receiver}, sender);
+}
+
+TEST_F(NetworkUdpTest, NobodyListens) {
+  const int sender = talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7009"});
+  const Report report = observe();
+  // The answer, an ICMP error, comes back to the sender's socket.
+  const Shares shares = received_elsewhere(report, {sender}, hog_, {sender});
+  EXPECT_LE(shares.bystander, bystander_limit()) << describe(report);
+  EXPECT_GE(shares.unclaimed + shares.ends + shares.kernel, 99) << describe(report);
+  EXPECT_GT(report.unclaimed_ns("dropped") + report.unclaimed_ns("icmp"), 0) << describe(report);
+}
+
+TEST_F(NetworkUdpTest, TwoReceiversAtThreeToOne) {
+  const int one = serve({"pk_udp", "recv", "--port", "7001", "--mode", "busy"});
+  const int two = serve({"pk_udp", "recv", "--port", "7002", "--mode", "busy"});
+  const int sender =
+      talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001,7002", "--ratio", "3:1"});
+  const Report report = observe({.seconds = 2, .min_samples = 1000});
+  expect_shares(report, received_elsewhere(report, {one, two}, hog_, {one, two, sender}), 98, 1);
+  const auto on_cpu = [&](int served) {
+    return static_cast<double>(report.sum([&](const Flow& f) {
+      return f.source == "softirq:NET_RX" && f.ran_on == hog_ && f.served == served;
+    }));
+  };
+  const double ratio = on_cpu(one) / std::max(on_cpu(two), 1.0);
+  RecordProperty("ratio", std::to_string(ratio));
+  EXPECT_GE(ratio, 2.4) << describe(report);
+  EXPECT_LE(ratio, 3.6) << describe(report);
+}
+
+TEST_F(NetworkUdpTest, Loopback) {
+  const int receiver = stage_.start(&pair_->client, {"pk_udp", "recv", "--port", "7001"});
+  const int sender = stage_.start(
+      &pair_->client, {"pk_udp", "send", "--to", "127.0.0.1", "--port", "7001"}, last_cpu());
+  const Report report = observe();
+  expect_shares(report, network_shares(report, {receiver, sender}, hog_), 95, 2);
+}
+
+}  // namespace
+}  // namespace pkprof::live

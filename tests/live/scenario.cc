@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenario.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace pkprof::live {
+
+using testnet::Child;
+
+Stage::~Stage() {
+  // All are told before any is waited for.
+  for (const Child& child : children_) kill(child.pid(), SIGTERM);
+  while (!children_.empty()) children_.pop_back();
+}
+
+int Stage::start(const testnet::Namespace* ns, Argv argv, int cpu, bool wait_ready) {
+  if (argv.at(0).starts_with("pk_")) argv[0] = testnet::sibling(argv[0]);
+  children_.push_back(must(Child::spawn(argv, {.ns = ns, .cpu = cpu})));
+  if (wait_ready) must(children_.back().wait_for_line("ready", 30s));
+  return children_.back().pid();
+}
+
+int Stage::start_hog(int cpu) {
+  return start(nullptr, {"pk_hog"}, cpu, false);
+}
+
+Child& Stage::child(int pid) {
+  const auto it = std::ranges::find(children_, pid, &Child::pid);
+  if (it == children_.end()) throw std::runtime_error("no such child");
+  return *it;
+}
+
+void Stage::stop(int pid) {
+  std::erase_if(children_, [pid](const Child& child) { return child.pid() == pid; });
+}
+
+std::set<int> with_children(int pid) {
+  std::set<int> pids = {pid};
+  const std::string task = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid);
+  std::ifstream in(task + "/children");
+  if (!in) {  // CONFIG_PROC_CHILDREN is off: by parent
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string name = entry.path().filename();
+      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+      const std::string stat = read_file(entry.path() / "stat");
+      const size_t close = stat.rfind(')');
+      if (close == std::string::npos) continue;
+      std::istringstream rest(stat.substr(close + 1));
+      std::string state;
+      int parent = 0;
+      rest >> state >> parent;
+      if (parent == pid) pids.insert(std::stoi(name));
+    }
+  }
+  for (int child = 0; in >> child;) pids.insert(child);
+  return pids;
+}
+
+Report observe(const Observe& how) {
+  const auto counted =
+      how.counted ? how.counted : [](const Report& report) { return report.network_ns(); };
+  double seconds = how.seconds;
+  const int hz = in_guest() ? std::min(how.frequency_hz, 499) : how.frequency_hz;
+  for (;;) {
+    std::ostringstream duration;
+    duration << seconds;
+    const Recording r = record({"-a", "-d", duration.str(), "-F", std::to_string(hz)});
+    if (r.record.status != 0) throw std::runtime_error("pkprof record: " + r.record.err);
+    const uint64_t seen = r.report.samples(counted(r.report));
+    if (seen >= how.min_samples) return r.report;
+    if (seconds >= how.most_seconds) {
+      ADD_FAILURE() << "only " << seen << " samples of what is tested, in " << seconds << " s\n"
+                    << describe(r.report);
+      return r.report;
+    }
+    const double wanted =
+        seconds * 1.3 * static_cast<double>(how.min_samples) / static_cast<double>(seen + 1);
+    seconds = std::min(std::max(wanted, seconds * 2), how.most_seconds);
+  }
+}
+
+namespace {
+
+Shares shares_of(const Report& report, const std::set<int>& ends, int bystander,
+                 const std::function<bool(const Flow&)>& counts) {
+  const auto total = static_cast<double>(report.sum(counts));
+  const auto percent = [&](const std::function<bool(const Flow&)>& wanted) {
+    const uint64_t ns = report.sum([&](const Flow& f) { return counts(f) && wanted(f); });
+    return total > 0 ? 100 * static_cast<double>(ns) / total : 0;
+  };
+  return {percent([&](const Flow& f) { return ends.contains(f.served); }),
+          percent([&](const Flow& f) { return f.served == bystander; }),
+          percent([](const Flow& f) { return f.served == kUnclaimed; }),
+          percent([](const Flow& f) { return f.served == kKernel; })};
+}
+
+}  // namespace
+
+Shares network_shares(const Report& report, const std::set<int>& ends, int bystander) {
+  return shares_of(report, ends, bystander, [](const Flow& f) { return is_network(f.source); });
+}
+
+Shares received_elsewhere(const Report& report, const std::set<int>& ends, int bystander,
+                          const std::set<int>& pinned) {
+  return shares_of(report, ends, bystander,
+                   [&](const Flow& f) { return is_received_elsewhere(f, pinned); });
+}
+
+bool is_received_elsewhere(const Flow& flow, const std::set<int>& pinned) {
+  return flow.source == "softirq:NET_RX" && !pinned.contains(flow.ran_on);
+}
+
+std::string describe(const Report& report) {
+  const auto name = [&](int party) -> std::string {
+    switch (party) {
+      case kKernel:
+        return "KERNEL";
+      case kIdle:
+        return "IDLE";
+      case kOther:
+        return "OTHER";
+      case kUnclaimed:
+        return "UNCLAIMED";
+      default:
+        break;
+    }
+    const Process* p = report.find(party);
+    return std::to_string(party) + (p != nullptr ? " " + p->comm : "");
+  };
+  std::ostringstream out;
+  int rows = 0;
+  for (const Flow& f : report.flows) {
+    if (!f.source.starts_with("softirq:") || ++rows > 16) continue;
+    out << "  " << f.source << ": ran on " << name(f.ran_on) << ", served " << name(f.served)
+        << ": " << static_cast<double>(f.ns) / 1e6 << " ms\n";
+  }
+  for (const auto& [reason, ns] : report.unclaimed) {
+    out << "  unclaimed, " << reason << ": " << static_cast<double>(ns) / 1e6 << " ms\n";
+  }
+  return out.str();
+}
+
+double bystander_limit() {
+  return in_guest() ? 1.0 : 0.5;
+}
+
+void expect_shares(const Report& report, const Shares& shares, double ends_at_least,
+                   double unclaimed_at_most) {
+  EXPECT_GE(shares.ends, ends_at_least) << describe(report);
+  EXPECT_LE(shares.bystander, bystander_limit()) << describe(report);
+  EXPECT_LE(shares.unclaimed, unclaimed_at_most) << describe(report);
+  for (const auto& [key, value] :
+       {std::pair("ends", shares.ends), std::pair("bystander", shares.bystander),
+        std::pair("unclaimed", shares.unclaimed)}) {
+    testing::Test::RecordProperty(key, std::to_string(value));
+  }
+}
+
+void skip_unless_able() {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  if (last_cpu() < 1) GTEST_SKIP() << "needs two CPUs";
+  if (!capability_works("sampling")) GTEST_SKIP() << "this kernel lacks: sampling";
+}
+
+void PairTest::SetUp() {
+  skip_unless_able();
+  if (IsSkipped()) return;
+  must(testnet::remove_leftovers());
+  pair_.emplace(must(testnet::Pair::create(last_cpu())));
+  hog_ = stage_.start_hog(last_cpu());
+}
+
+int PairTest::serve(Argv argv) {
+  return stage_.start(&pair_->server, std::move(argv), 0);
+}
+
+int PairTest::talk(Argv argv) {
+  return stage_.start(&pair_->client, std::move(argv), 0);
+}
+
+}  // namespace pkprof::live

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scenario: workloads in namespaces, a bystander that is interrupted on their behalf, and a
+// recording that goes on until it has seen enough to say something about a half of a percent.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "pkprof_run.h"
+
+namespace pkprof::live {
+
+// Programs that run beside pkprof; they end with the object, the last started first.
+class Stage {
+ public:
+  Stage() = default;
+  ~Stage();
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  // Starts a workload, or a program of the system, and waits for its line "ready" (unless told
+  // otherwise). Its pid.
+  int start(const testnet::Namespace* ns, Argv argv, int cpu = -1, bool wait_ready = true);
+  // The bystander: burns CPU where the packets are processed.
+  int start_hog(int cpu);
+  void stop(int pid);
+  [[nodiscard]] testnet::Child& child(int pid);
+
+ private:
+  std::deque<testnet::Child> children_;
+};
+
+// The workers of a prefork server: its children, or itself if it has none.
+[[nodiscard]] std::set<int> with_children(int pid);
+
+struct Observe {
+  double seconds = 1.2;
+  int frequency_hz = 1997;
+  uint64_t min_samples = 400;
+  double most_seconds = 10;  // a recording is made longer until it has the samples, up to this
+  // What must be seen; default: network softirq time.
+  std::function<uint64_t(const Report&)> counted;
+};
+
+// Records all of the machine. Fails the test when `counted` stays under the minimum.
+[[nodiscard]] Report observe(const Observe& how = {});
+
+// Of the network's softirq time, in percent.
+struct Shares {
+  double ends = 0;       // for the processes that communicate
+  double bystander = 0;  // for the bystander
+  double unclaimed = 0;
+  double kernel = 0;  // for the kernel itself: pkprof's own hooks
+};
+[[nodiscard]] Shares network_shares(const Report& report, const std::set<int>& ends, int bystander);
+// The same of what was received on the bystander's CPU: NET_RX that ran on anyone but the processes
+// pinned to another one. (A flow does not say on which CPU it was; whoever else the machine runs
+// there is a bystander, too.)
+[[nodiscard]] Shares received_elsewhere(const Report& report, const std::set<int>& ends,
+                                        int bystander, const std::set<int>& pinned);
+[[nodiscard]] bool is_received_elsewhere(const Flow& flow, const std::set<int>& pinned);
+
+// The flows of softirqs, largest first: what a failing test shows.
+[[nodiscard]] std::string describe(const Report& report);
+
+// What a bystander may be charged of work that is not its own, in percent.
+[[nodiscard]] double bystander_limit();
+
+void expect_shares(const Report& report, const Shares& shares, double ends_at_least,
+                   double unclaimed_at_most);
+
+// Two namespaces, a veth pair between them, packets steered onto the last CPU, where a bystander
+// burns CPU.
+class PairTest : public testing::Test {
+ protected:
+  void SetUp() override;
+  // A receiver or server in the server's namespace, a sender or client in the client's: on the
+  // first CPU, so that the last has only the packets and the bystander.
+  int serve(Argv argv);
+  int talk(Argv argv);
+
+  Stage stage_;
+  std::optional<testnet::Pair> pair_;
+  int hog_ = 0;
+};
+
+// Root, two CPUs, and a kernel that pkprof can record on; else the test is skipped, saying which.
+void skip_unless_able();
+
+}  // namespace pkprof::live
