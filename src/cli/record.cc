@@ -59,6 +59,8 @@ void add_record(CLI::App& app, CommandLine& line) {
       settle_target(*options, line);
       auto recording = record(options->record);
       if (!recording) return complain(recording.error().message, exit_failure);
+      if (!recording->command_error.empty())
+        return complain(recording->command_error, recording->command_status);
       if (auto r = write_profile(recording->profile, options->output); !r)
         return complain(r.error().message, exit_failure);
       return recording->command_status;
@@ -78,6 +80,8 @@ void add_run(CLI::App& app, CommandLine& line) {
       settle_target(*options, line);
       auto recording = record(options->record);
       if (!recording) return complain(recording.error().message, exit_failure);
+      if (!recording->command_error.empty())
+        return complain(recording->command_error, recording->command_status);
       if (!options->output.empty())
         if (auto r = write_profile(recording->profile, options->output); !r)
           return complain(r.error().message, exit_failure);

@@ -70,7 +70,7 @@ Result<> Child::go() {
     waitpid(pid_, &status_, 0);
     reaped_ = true;
     status_ = WEXITSTATUS(status_);
-    return fail_errno("executing the command", err);
+    return fail_errno("cannot be executed", err);
   }
   return {};
 }

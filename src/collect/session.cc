@@ -126,8 +126,7 @@ Result<> Session::start() {
   cost_.emplace(kernel_->program_fds());
   started_unix_ = unix_ns();
   started_ = monotonic_ns();
-  if (auto r = kernel_->enable(); !r) return r;
-  return child_ ? child_->go() : Result<>{};
+  return kernel_->enable();
 }
 
 void Session::wait() {
@@ -228,11 +227,18 @@ void Session::fill_meta(Profile& profile) {
 Result<Recording> Session::run() {
   if (auto r = prepare(); !r) return std::unexpected(r.error());
   if (auto r = start(); !r) return std::unexpected(r.error());
+  Recording recording;
+  if (child_) {
+    if (auto r = child_->go(); !r) {
+      recording.command_status = child_->status();
+      recording.command_error = options_.target.command[0] + ": " + r.error().message;
+      return recording;
+    }
+  }
   wait();
   kernel_->disable();
   stopped_ = monotonic_ns();
   own_cpu_ns_ = cost_->user_ns();
-  Recording recording;
   if (auto r = finish(recording.profile); !r) return std::unexpected(r.error());
   if (child_) recording.command_status = child_->ended() ? child_->status() : 0;
   return recording;

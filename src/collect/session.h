@@ -30,6 +30,7 @@ struct RecordOptions {
 struct Recording {
   Profile profile;
   int command_status = 0;
+  std::string command_error;  // why the command could not be executed; there is no profile then
 };
 
 // Runs until the command ends, the time is up, or SIGINT or SIGTERM comes; what was gathered is
