@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table.h"
+
+#include <cstdio>
+
+namespace pkprof::accuracy {
+namespace {
+
+struct Row {
+  std::string scenario;
+  live::Shares shares;
+  std::optional<double> perf;
+  uint64_t samples = 0;
+  Limits limits;
+  bool met = false;
+  std::string remark;
+};
+
+std::vector<Row>& rows() {
+  static std::vector<Row> all;
+  return all;
+}
+
+class Printer : public testing::Environment {
+ public:
+  void TearDown() override {
+    if (rows().empty()) return;
+    std::printf(
+        "\nNetwork softirq time, in percent, and whom it is charged to\n\n%-26s %8s %10s %10s", "",
+        "ends", "bystander", "unclaimed");
+    std::printf(" %8s   %s\n", "samples", "perf record puts on the bystander");
+    for (const Row& row : rows()) {
+      std::printf("%-26s %8.2f %10.2f %10.2f %8lu", row.scenario.c_str(), row.shares.ends,
+                  row.shares.bystander, row.shares.unclaimed,
+                  static_cast<unsigned long>(row.samples));
+      if (row.perf)
+        std::printf("   %6.1f", *row.perf);
+      else
+        std::printf("   %6s", "-");
+      if (!row.met) std::printf("   MISSED (ends >= %.0f)", row.limits.ends_at_least);
+      if (!row.remark.empty()) std::printf("   %s", row.remark.c_str());
+      std::printf("\n");
+    }
+    std::printf("\n");
+  }
+};
+
+[[maybe_unused]] const auto* const kPrinter =
+    testing::AddGlobalTestEnvironment(new Printer);  // GoogleTest deletes it
+
+}  // namespace
+
+Observed measure(const std::string& scenario, const Work& work, const Limits& limits,
+                 double seconds) {
+  const auto counted = [&](const live::Report& r) {
+    if (work.pinned.empty()) return r.network_ns();
+    return r.sum([&](const live::Flow& f) { return is_received_elsewhere(f, work.pinned); });
+  };
+  PerfBeside perf(seconds);
+  Observed seen;
+  seen.report = live::observe(
+      {.seconds = seconds, .min_samples = 1000, .most_seconds = 20, .counted = counted});
+  seen.shares = work.pinned.empty()
+                    ? network_shares(seen.report, work.ends, work.bystander)
+                    : received_elsewhere(seen.report, work.ends, work.bystander, work.pinned);
+  seen.perf_on_bystander = perf.softirq_share({work.bystander}, work.pinned);
+  Row row{scenario,
+          seen.shares,
+          seen.perf_on_bystander,
+          seen.report.samples(counted(seen.report)),
+          limits,
+          true,
+          {}};
+  row.met = seen.shares.ends >= limits.ends_at_least &&
+            seen.shares.bystander <= live::bystander_limit() &&
+            seen.shares.unclaimed <= limits.unclaimed_at_most;
+  rows().push_back(row);
+  live::expect_shares(seen.report, seen.shares, limits.ends_at_least, limits.unclaimed_at_most);
+  return seen;
+}
+
+void remark(const std::string& text) {
+  if (!rows().empty()) rows().back().remark = text;
+}
+
+}  // namespace pkprof::accuracy

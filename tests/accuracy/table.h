@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of results: printed at the end, one row a scenario.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "perf_beside.h"
+#include "scenario.h"
+
+namespace pkprof::accuracy {
+
+struct Limits {
+  double ends_at_least = 95;  // percent
+  double unclaimed_at_most = 5;
+};
+
+// What counts as the scenario's work; default: all of the network's softirq time.
+struct Work {
+  std::set<int> ends;  // who communicate
+  int bystander = 0;
+  std::set<int> pinned;  // not empty: only NET_RX that did not run on these (see scenario.h)
+};
+
+struct Observed {
+  live::Report report;
+  live::Shares shares;
+  std::optional<double> perf_on_bystander;
+};
+
+// Records with perf beside, puts a row into the table and fails the test where a limit is missed.
+Observed measure(const std::string& scenario, const Work& work, const Limits& limits,
+                 double seconds = 3);
+// A row's remark.
+void remark(const std::string& text);
+
+}  // namespace pkprof::accuracy

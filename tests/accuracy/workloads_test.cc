@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Known truth: programs that do nothing but communicate, and a bystander that does nothing but
+// burn CPU. Whatever softirq time the network takes is for the former.
+#include <cstdio>
+
+#include "table.h"
+
+namespace pkprof::accuracy {
+namespace {
+
+using testnet::Pair;
+
+class AccuracyTest : public live::PairTest {};
+
+TEST_F(AccuracyTest, UdpFlood) {
+  const int receiver = serve({"pk_udp", "recv", "--port", "7001"});
+  const int sender = talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001"});
+  measure("UDP flood, RPS", {{receiver}, hog_, {receiver, sender}}, {98, 1});
+}
+
+TEST_F(AccuracyTest, UdpFloodBothEnds) {
+  const int receiver = serve({"pk_udp", "recv", "--port", "7001", "--mode", "epoll"});
+  const int sender = talk({"pk_udp", "send", "--to", Pair::kServer6, "--port", "7001"});
+  measure("UDP flood IPv6, both ends", {{receiver, sender}, hog_, {}}, {98, 1});
+}
+
+TEST_F(AccuracyTest, TwoReceiversAtThreeToOne) {
+  const int one = serve({"pk_udp", "recv", "--port", "7001"});
+  const int two = serve({"pk_udp", "recv", "--port", "7002"});
+  const int sender =
+      talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001,7002", "--ratio", "3:1"});
+  const std::set<int> pinned = {one, two, sender};
+  const Observed seen = measure("UDP to two, 3:1", {{one, two}, hog_, pinned}, {98, 1}, 6);
+  const auto charged = [&](int served) {
+    return static_cast<double>(seen.report.sum([&](const live::Flow& f) {
+      return is_received_elsewhere(f, pinned) && f.served == served;
+    }));
+  };
+  const double ratio = charged(one) / std::max(charged(two), 1.0);
+  char text[64];
+  std::snprintf(text, sizeof text, "ratio %.2f:1", ratio);
+  remark(text);
+  EXPECT_GE(ratio, 2.7) << describe(seen.report);
+  EXPECT_LE(ratio, 3.3) << describe(seen.report);
+}
+
+TEST_F(AccuracyTest, TcpStream) {
+  const int server = serve({"pk_tcp", "serve", "--port", "7001"});
+  const int client = talk({"pk_tcp", "stream", "--to", Pair::kServer4, "--port", "7001"});
+  measure("TCP stream", {{server, client}, hog_, {}}, {98, 2});
+}
+
+TEST_F(AccuracyTest, TcpRequestResponse) {
+  const int server = serve({"pk_tcp", "serve", "--port", "7001", "--mode", "echo"});
+  const int client = talk({"pk_tcp", "rr", "--to", Pair::kServer4, "--port", "7001"});
+  measure("TCP request/response", {{server, client}, hog_, {}}, {98, 2});
+}
+
+TEST_F(AccuracyTest, TcpConnections) {
+  const int server = serve({"pk_tcp", "serve", "--port", "7001"});
+  const int client = talk({"pk_tcp", "connect", "--to", Pair::kServer4, "--port", "7001"});
+  measure("TCP connect/close", {{server, client}, hog_, {}}, {95, 5});
+}
+
+}  // namespace
+}  // namespace pkprof::accuracy
