@@ -100,7 +100,8 @@ class Builder {
     const LabelKind kind = profile_.labels()[cell.ran_on].kind;
     if (LedgerRow* from = row(cell.ran_on)) {
       from->seems_ns += cell.ns;
-      if (cell.ran_on != cell.served) from->stolen_ns += cell.ns;
+      if (cell.ran_on != cell.served && !is_own_work(profile_, cell.ran_on, cell.source))
+        from->stolen_ns += cell.ns;
     } else if (kind == LabelKind::idle) {
       ledger_.idle_seems_ns += cell.ns;
     } else if (kind == LabelKind::kernel) {
@@ -184,6 +185,10 @@ bool is_selected(const Label& label, std::span<const uint32_t> pids) {
 
 bool is_served_to(const Profile& profile, const SampleKey& key, std::span<const uint32_t> pids) {
   return pids.empty() || is_selected(profile.labels()[key.served], pids);
+}
+
+bool is_own_work(const Profile& profile, LabelId ran_on, StringId source) {
+  return profile.labels()[ran_on].kthread && source_class(profile.text(source)) == "kthread";
 }
 
 Ledger build_ledger(const Profile& profile, std::span<const uint32_t> pids) {

@@ -42,6 +42,9 @@ struct Flow {
   uint64_t ns = 0;
 };
 
+// A kernel thread at its own work ("kthread:..."): whoever that was for, nothing was taken from it.
+[[nodiscard]] bool is_own_work(const Profile& profile, LabelId ran_on, StringId source);
+
 struct Ledger {
   std::vector<LedgerRow> processes;  // by costs + stolen, largest first
   std::vector<Flow> flows;           // largest first; their sum is what was sampled

@@ -226,7 +226,9 @@ void LedgerText::flows() {
     const bool same = flow.ran_on == flow.served;
     const bool idle_ran =
         flow.ran_on != left_out && profile_.labels()[flow.ran_on].kind == LabelKind::idle;
-    return !same && !idle_ran;
+    const bool own_work =
+        flow.ran_on != left_out && is_own_work(profile_, flow.ran_on, flow.source);
+    return !same && !idle_ran && !own_work;
   };
   size_t shown = 0;
   size_t hidden = 0;
