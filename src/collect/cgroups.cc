@@ -58,10 +58,10 @@ std::string Cgroups::by_handle(uint64_t id) const {
 }
 
 std::string Cgroups::path(uint64_t id, uint32_t pid) {
-  if (const auto it = known_.find(id); it != known_.end()) return it->second;
-  std::string path = root_.valid() ? by_handle(id) : "";
+  if (const auto it = known_.find(id); id && it != known_.end()) return it->second;
+  std::string path = id && root_.valid() ? by_handle(id) : "";
   if (path.empty()) path = of_process(pid);
-  if (!path.empty()) known_.emplace(id, path);
+  if (id && !path.empty()) known_.emplace(id, path);
   return path;
 }
 

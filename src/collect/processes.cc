@@ -5,7 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
+#include <sstream>
+
+#include "collect/clock.h"
 
 namespace pkprof {
 namespace {
@@ -94,6 +98,7 @@ void Processes::apply(const ProcessEvent& e) {
       Image image;
       image.since = e.time;
       image.key = next_image_++;
+      image.comm = e.comm;
       symbols_.exec(image.key);
       symbols_.set_pid(image.key, e.pid);
       dead_images_.push_back(instance.images.back().key);
@@ -134,6 +139,33 @@ void Processes::add_label(uint64_t label, const pk_label& info) {
   if (k.cgroup.empty()) k.cgroup = cgroups_.path(info.cgroup, info.pid);
 }
 
+void Processes::meet(uint64_t label) {
+  if (known_.contains(label)) return;
+  const auto pid = static_cast<uint32_t>(label >> 32);
+  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+  std::string stat;
+  std::getline(in, stat);
+  const size_t open = stat.find('(');
+  const size_t close = stat.rfind(')');
+  if (open == std::string::npos || close == std::string::npos || close < open) return;
+  std::istringstream rest(stat.substr(close + 1));
+  std::string field;
+  pk_label info{};
+  for (int i = 3; i <= 22 && rest >> field; ++i) {  // proc(5) numbers them from 1
+    if (i == 4) info.parent = static_cast<uint32_t>(std::strtoul(field.c_str(), nullptr, 10));
+    if (i == 22) info.start_boottime = std::strtoull(field.c_str(), nullptr, 10);
+  }
+  info.start_boottime *= 1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  // The clock ticks are coarser than the label: within two ticks it is the same process.
+  const auto units = static_cast<uint32_t>(info.start_boottime >> 20);
+  if (static_cast<uint32_t>(label) - units > 20) return;
+  info.pid = pid;
+  info.seen = monotonic_ns();
+  stat.copy(info.comm, std::min(sizeof(info.comm) - 1, close - open - 1), open + 1);
+  info.cgroup = 0;
+  add_label(label, info);
+}
+
 void Processes::bury() {
   for (const uint64_t key : dead_images_) symbols_.exit(key);
   dead_images_.clear();
@@ -164,7 +196,10 @@ Label Processes::label_of(uint64_t label) const {
   out.parent_pid = k.info.parent;
   out.comm.assign(k.info.comm, strnlen(k.info.comm, sizeof(k.info.comm)));
   out.cgroup = k.cgroup;
-  if (k.instance != SIZE_MAX) out.exe = instances_[k.instance].images.back().exe;
+  if (k.instance == SIZE_MAX) return out;
+  const Image& image = instances_[k.instance].images.back();
+  out.exe = image.exe;
+  if (image.since > k.info.seen && !image.comm.empty()) out.comm = image.comm;
   return out;
 }
 

@@ -27,6 +27,8 @@ class Processes {
 
   void add_events(std::vector<ProcessEvent> events);
   void add_label(uint64_t label, const pk_label& info);
+  // A process that no sample met, but that turned out to be served: looked up in /proc.
+  void meet(uint64_t label);
   // Forgets the mappings of processes that ended; call when their samples are resolved.
   void bury();
 
@@ -43,6 +45,7 @@ class Processes {
     uint64_t since = 0;  // CLOCK_MONOTONIC
     uint64_t key = 0;    // in UserSymbols
     std::string exe;
+    std::string comm;     // at the exec, "" for what was there before
     bool unread = false;  // its mappings are to be had from /proc
   };
   struct Instance {

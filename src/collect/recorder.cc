@@ -57,6 +57,7 @@ size_t Recorder::resolve_owners(const std::function<uint64_t(uint64_t)>& owner) 
   for (auto& [row, count] : found) {
     rows_.erase(row);
     row.key.served = owner(row.key.served);
+    processes_.meet(row.key.served);
     row.key.served_kind = PK_SERVED_LABEL;
     row.key.reason = 0;
     pk_count& sum = rows_[row];
