@@ -27,8 +27,9 @@ int run_command_line(std::vector<std::string> words) {
     line.command.assign(dashes + 1, words.end());
     words.erase(dashes, words.end());
   }
-  CLI::App app{"For whom is my kernel working? Charges CPU time, asynchronous kernel work too, to "
-               "the process that benefits."};
+  CLI::App app{
+      "For whom is my kernel working? Charges CPU time, asynchronous kernel work too, to "
+      "the process that benefits."};
   app.name("pkprof");
   app.set_version_flag("--version", "pkprof " PKPROF_VERSION);
   app.require_subcommand(1);

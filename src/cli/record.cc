@@ -32,10 +32,12 @@ void add_target_options(CLI::App& sub, Options& o) {
   sub.add_option("-d,--duration", o.record.seconds, "Stop after that many seconds")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
-  sub.add_flag_callback("--no-attribution", [&o] { o.record.hooks = false; },
-                        "Sample only: no hooks, asynchronous work stays unclaimed");
-  sub.footer("COMMAND and its arguments stand behind --; without one, recording ends with -d or "
-             "at an interrupt (Ctrl-C).");
+  sub.add_flag_callback(
+      "--no-attribution", [&o] { o.record.hooks = false; },
+      "Sample only: no hooks, asynchronous work stays unclaimed");
+  sub.footer(
+      "COMMAND and its arguments stand behind --; without one, recording ends with -d or "
+      "at an interrupt (Ctrl-C).");
 }
 
 // The target as the options together give it.

@@ -9,7 +9,7 @@
 namespace pkprof {
 
 struct Capability {
-  std::string name;   // "network: receivers"
+  std::string name;  // "network: receivers"
   bool works = false;
   std::string how;    // by what means, or why it is refused
   std::string costs;  // what the user loses without it

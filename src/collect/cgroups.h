@@ -18,7 +18,8 @@ class Cgroups {
   Cgroups();
 
   // Path below the cgroup v2 mount, beginning with "/"; "" when it cannot be had (no such mount,
-  // or the cgroup is gone and no process of it was seen alive). An id of 0 is not known: `pid` is asked.
+  // or the cgroup is gone and no process of it was seen alive). An id of 0 is not known: `pid` is
+  // asked.
   std::string path(uint64_t id, uint32_t pid);
 
  private:

@@ -27,8 +27,7 @@ std::string read_line(const char* path) {
 bool has_capability(int bit) {
   std::ifstream in("/proc/self/status");
   for (std::string line; std::getline(in, line);)
-    if (line.starts_with("CapEff:"))
-      return std::strtoull(line.c_str() + 7, nullptr, 16) >> bit & 1;
+    if (line.starts_with("CapEff:")) return std::strtoull(line.c_str() + 7, nullptr, 16) >> bit & 1;
   return false;
 }
 
@@ -47,7 +46,9 @@ Capability privileges() {
     c.how = "CAP_BPF and CAP_PERFMON";
   } else {
     c.works = false;
-    c.how = bpf ? "CAP_PERFMON is missing" : perfmon ? "CAP_BPF is missing" : "no CAP_BPF, no CAP_PERFMON";
+    c.how = bpf       ? "CAP_PERFMON is missing"
+            : perfmon ? "CAP_BPF is missing"
+                      : "no CAP_BPF, no CAP_PERFMON";
     c.how += ": run as root, or `setcap cap_bpf,cap_perfmon,cap_syslog+ep` on the binary";
   }
   return c;
@@ -79,16 +80,17 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
   }
   side->disable();
   sampling.works = side->stats().samples > 0;
-  sampling.how = sampling.works
-                     ? "cpu-clock on " + std::to_string(side->cpus()) + " CPUs"
-                     : "the sampling clock gave no sample";
+  sampling.how = sampling.works ? "cpu-clock on " + std::to_string(side->cpus()) + " CPUs"
+                                : "the sampling clock gave no sample";
   d.can_record = sampling.works;
   d.capabilities.push_back(sampling);
   d.capabilities.insert(d.capabilities.end(), side->capabilities().begin(),
                         side->capabilities().end());
-  d.capabilities.push_back({"socket owners", side->ask_owners(), "", "sockets that nobody reads stay unclaimed"});
+  d.capabilities.push_back(
+      {"socket owners", side->ask_owners(), "", "sockets that nobody reads stay unclaimed"});
   Capability& owners = d.capabilities.back();
-  owners.how = owners.works ? "task_file iterator" : "this kernel has no task_file iterator for BPF";
+  owners.how =
+      owners.works ? "task_file iterator" : "this kernel has no task_file iterator for BPF";
   const bool offsets = facts.percpu_offset("kstat") && facts.percpu_offset("runqueues") &&
                        facts.preempt_count_offset();
   d.capabilities.push_back({"softirq runs told apart", offsets,
@@ -110,10 +112,11 @@ Diagnosis diagnose() {
                             "nothing can be recorded"});
   auto plain = KernelSymbols::from_proc();
   auto symbols = plain ? std::move(plain) : load_kernel_symbols();
-  const std::string how = symbols ? std::to_string(symbols->size()) + " text symbols"
-                                  : symbols.error().message;
-  d.capabilities.push_back({"kernel symbols", symbols.has_value(), how,
-                            "kernel frames are bare addresses, and softirq time is not attributed"});
+  const std::string how =
+      symbols ? std::to_string(symbols->size()) + " text symbols" : symbols.error().message;
+  d.capabilities.push_back(
+      {"kernel symbols", symbols.has_value(), how,
+       "kernel frames are bare addresses, and softirq time is not attributed"});
   if (facts) record_briefly(d, *facts, symbols ? &*symbols : nullptr);
   auto band = Sideband::open(1);
   d.capabilities.push_back({"processes that end early", band.has_value(),

@@ -46,9 +46,9 @@ int KernelFacts::tracepoint_args(std::string_view name) const {
   const std::string type = "btf_trace_" + std::string(name);
   const int id = btf__find_by_name_kind(btf_.get(), type.c_str(), BTF_KIND_TYPEDEF);
   if (id < 0) return -1;
-  const btf_type* t = btf__type_by_id(btf_.get(), id);          // typedef
-  t = t ? btf__type_by_id(btf_.get(), t->type) : nullptr;       // pointer
-  t = t ? btf__type_by_id(btf_.get(), t->type) : nullptr;       // function
+  const btf_type* t = btf__type_by_id(btf_.get(), id);     // typedef
+  t = t ? btf__type_by_id(btf_.get(), t->type) : nullptr;  // pointer
+  t = t ? btf__type_by_id(btf_.get(), t->type) : nullptr;  // function
   if (!t || !btf_is_func_proto(t) || btf_vlen(t) == 0) return -1;
   return btf_vlen(t) - 1;  // the first is the tracepoint's own
 }

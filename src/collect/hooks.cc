@@ -50,8 +50,12 @@ constexpr Hook hooks[] = {
 
 }  // namespace
 
-std::span<const Need> all_needs() { return needs; }
-std::span<const Hook> all_hooks() { return hooks; }
+std::span<const Need> all_needs() {
+  return needs;
+}
+std::span<const Hook> all_hooks() {
+  return hooks;
+}
 
 bool hook_exists(const Hook& hook, const KernelFacts& facts) {
   if (hook.function) return facts.has_function(hook.where);

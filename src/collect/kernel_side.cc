@@ -42,8 +42,8 @@ Fd open_sampler(int cpu, uint64_t hz) {
   attr.config = PERF_COUNT_SW_CPU_CLOCK;
   attr.sample_period = 1'000'000'000 / hz;
   attr.disabled = 1;
-  return Fd(static_cast<int>(
-      syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+  return Fd(
+      static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
 }
 
 // Reads a hash table whole and empties it.
@@ -111,8 +111,7 @@ void KernelSide::Impl::choose(const KernelFacts& facts) {
   }
 }
 
-Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts,
-                                         const FunctionTable* functions) {
+Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const FunctionTable* functions) {
   skeleton.reset(pkprof_bpf__open());
   if (!skeleton) return fail_errno("opening the kernel side");
   pkprof_bpf* s = skeleton.get();
@@ -137,9 +136,9 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts,
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s->obj) {
     const std::string_view name = bpf_program__name(program);
-    const bool wanted = name == "pk_sample" || name == "pk_warm" || (name == "pk_iter_sockets" && options.hooks) ||
-                        std::any_of(hooks.begin(), hooks.end(),
-                                    [&](const Hook* h) { return h->program == name; });
+    const bool wanted =
+        name == "pk_sample" || name == "pk_warm" || (name == "pk_iter_sockets" && options.hooks) ||
+        std::any_of(hooks.begin(), hooks.end(), [&](const Hook* h) { return h->program == name; });
     bpf_program__set_autoload(program, wanted && !refused.contains(std::string(name)));
   }
   LibbpfLog log;
@@ -154,9 +153,8 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts,
 
 Result<> KernelSide::Impl::use_tables(int which) {
   const uint32_t zero = 0;
-  for (const auto& [outer, inner] :
-       {std::pair{skeleton->maps.counts, counts[which].get()},
-        std::pair{skeleton->maps.stacks, stacks[which].get()}}) {
+  for (const auto& [outer, inner] : {std::pair{skeleton->maps.counts, counts[which].get()},
+                                     std::pair{skeleton->maps.stacks, stacks[which].get()}}) {
     if (bpf_map_update_elem(bpf_map__fd(outer), &zero, &inner, BPF_ANY))
       return fail_errno("giving the kernel side its tables");
   }
@@ -194,15 +192,19 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbol
   for (;;) {
     impl->choose(facts);
     const size_t before = impl->refused.size();
-    if (auto r = impl->open_and_load(facts, symbols ? &functions : nullptr); r) break;
-    else if (impl->refused.size() == before) return std::unexpected(r.error());
+    if (auto r = impl->open_and_load(facts, symbols ? &functions : nullptr); r)
+      break;
+    else if (impl->refused.size() == before)
+      return std::unexpected(r.error());
   }
   for (const int which : {1, 0}) {
     if (auto r = impl->use_tables(which); !r) return std::unexpected(r.error());
     impl->warm_tables();
   }
   impl->note("kernel symbols for attribution", symbols && functions.missing.empty(),
-             !symbols ? "no kernel symbols" : functions.missing.empty() ? "found" : "no symbol for " + functions.missing[0],
+             !symbols                    ? "no kernel symbols"
+             : functions.missing.empty() ? "found"
+                                         : "no symbol for " + functions.missing[0],
              "softirq time is charged to whoever was interrupted");
   return KernelSide(std::move(impl));
 }
@@ -305,8 +307,10 @@ Result<KernelSide::Tables> KernelSide::take() {
   // The kernel's update waits until no program can see the old table.
   if (auto r = m.use_tables(1 - old); !r) return std::unexpected(r.error());
   const uint32_t n = m.options.table_entries;
-  if (auto r = drain_table(m.counts[old].get(), n, out.counts); !r) return std::unexpected(r.error());
-  if (auto r = drain_table(m.stacks[old].get(), n, out.stacks); !r) return std::unexpected(r.error());
+  if (auto r = drain_table(m.counts[old].get(), n, out.counts); !r)
+    return std::unexpected(r.error());
+  if (auto r = drain_table(m.stacks[old].get(), n, out.stacks); !r)
+    return std::unexpected(r.error());
   if (auto r = drain_table(bpf_map__fd(m.skeleton->maps.labels), 65536, out.labels); !r)
     return std::unexpected(r.error());
   m.skeleton->bss->epoch = m.skeleton->bss->epoch + 1;

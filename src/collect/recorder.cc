@@ -145,8 +145,8 @@ const Recorder::Frames& Recorder::user_frames(uint64_t stack, uint64_t image) {
     frame.file = scratch_.string(found.source_file);
     frame.line = found.line;
     if (found.map.end > found.map.start) {
-      frame.mapping = scratch_.mapping({found.map.start, found.map.end, found.map.offset,
-                                        found.map.file, found.build_id});
+      frame.mapping = scratch_.mapping(
+          {found.map.start, found.map.end, found.map.offset, found.map.file, found.build_id});
     }
     it->second.push_back(scratch_.frame(frame));
   }
@@ -238,11 +238,13 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
   for (const auto& [row, count] : rows_) {
     const pk_key& key = row.key;
     Label ran;
-    if (is_process(key.ran_on)) ran = processes_.label_of(key.ran_on);
-    else ran.kind = key.ran_on == PK_IDLE ? LabelKind::idle : LabelKind::kernel;
+    if (is_process(key.ran_on))
+      ran = processes_.label_of(key.ran_on);
+    else
+      ran.kind = key.ran_on == PK_IDLE ? LabelKind::idle : LabelKind::kernel;
     const Frames& kernel = kernel_frames(key.kstack);
-    const bool served_other = key.served_kind == PK_SERVED_LABEL && is_process(key.served) &&
-                              !selected(key.served);
+    const bool served_other =
+        key.served_kind == PK_SERVED_LABEL && is_process(key.served) && !selected(key.served);
     // Kernel threads are of no target, but what runs on them may be for one.
     const bool ran_other = is_process(key.ran_on) && !ran.kthread && !selected(key.ran_on);
 

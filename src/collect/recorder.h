@@ -32,7 +32,7 @@ class Recorder {
   size_t resolve_owners(const std::function<uint64_t(uint64_t)>& owner);
   void add_charge(uint64_t object, const pk_charge& charge);  // left in a slot at the end
   void add_nobody(const pk_charge& charge);                   // left in a CPU's account
-  void add_special(uint64_t special, uint64_t ns);  // time that no sample stands for
+  void add_special(uint64_t special, uint64_t ns);            // time that no sample stands for
 
   // Moves everything into the profile. `selected` decides by label; the rest is OTHER.
   void finish(Profile& profile, const std::function<bool(uint64_t)>& selected);
@@ -69,7 +69,7 @@ class Recorder {
   const KernelSymbols* later_kernel_ = nullptr;
   UserSymbols& user_;
   Processes& processes_;
-  Profile scratch_;  // its frame tables only
+  Profile scratch_;                                             // its frame tables only
   std::unordered_map<uint64_t, std::vector<uint64_t>> stacks_;  // raw, leaf first
   std::unordered_map<uint64_t, FrameId> kernel_frame_;
   std::unordered_map<uint64_t, Frames> kernel_frames_;

@@ -90,7 +90,8 @@ class Session {
 };
 
 Result<> Session::prepare() {
-  // Kernels before 5.11 charge BPF memory to this limit; where it cannot be raised, loading says so.
+  // Kernels before 5.11 charge BPF memory to this limit; where it cannot be raised, loading says
+  // so.
   const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
   setrlimit(RLIMIT_MEMLOCK, &unlimited);
   if (auto r = check_target(options_.target); !r) return r;
@@ -102,8 +103,10 @@ Result<> Session::prepare() {
   auto facts = KernelFacts::read();
   if (!facts) return std::unexpected(facts.error());
   auto symbols = load_kernel_symbols();
-  if (symbols) kernel_symbols_.emplace(std::move(*symbols));
-  else degraded_.push_back(symbols.error().message);
+  if (symbols)
+    kernel_symbols_.emplace(std::move(*symbols));
+  else
+    degraded_.push_back(symbols.error().message);
   const KernelSymbols* names = kernel_symbols_ ? &*kernel_symbols_ : nullptr;
 
   KernelSideOptions side;
@@ -112,11 +115,12 @@ Result<> Session::prepare() {
   auto kernel = KernelSide::load(*facts, names, side);
   if (!kernel) return std::unexpected(kernel.error());
   kernel_.emplace(std::move(*kernel));
-  if (auto band = Sideband::open(sideband_ring_bytes)) sideband_.emplace(std::move(*band));
-  else degraded_.push_back(band.error().message + ": processes that end early have no symbols");
+  if (auto band = Sideband::open(sideband_ring_bytes))
+    sideband_.emplace(std::move(*band));
+  else
+    degraded_.push_back(band.error().message + ": processes that end early have no symbols");
   recorder_.emplace(names, user_symbols_, processes_);
-  select_processes(processes_, options_.target,
-                   child_ ? static_cast<uint32_t>(child_->pid()) : 0);
+  select_processes(processes_, options_.target, child_ ? static_cast<uint32_t>(child_->pid()) : 0);
   return {};
 }
 
@@ -130,9 +134,8 @@ Result<> Session::start() {
 }
 
 void Session::wait() {
-  const uint64_t end = options_.seconds > 0
-                           ? started_ + static_cast<uint64_t>(options_.seconds * 1e9)
-                           : UINT64_MAX;
+  const uint64_t end =
+      options_.seconds > 0 ? started_ + static_cast<uint64_t>(options_.seconds * 1e9) : UINT64_MAX;
   std::vector<pollfd> fds{{signals_.fd(), POLLIN, 0}};
   if (sideband_)
     for (const int fd : sideband_->poll_fds()) fds.push_back({fd, POLLIN, 0});
@@ -174,8 +177,7 @@ Result<> Session::drain() {
   recorder_->add(*tables);
   processes_.bury();
   const auto owner = [this](uint64_t object) { return kernel_->owner_of(object); };
-  if (recorder_->resolve_owners(owner) && kernel_->ask_owners())
-    recorder_->resolve_owners(owner);
+  if (recorder_->resolve_owners(owner) && kernel_->ask_owners()) recorder_->resolve_owners(owner);
   return {};
 }
 
@@ -209,8 +211,8 @@ void Session::fill_meta(Profile& profile) {
   meta.cost_user_ns = own_cpu_ns_;
   meta.samples_taken = stats.samples;
   meta.samples_lost = stats.lost_samples;
-  meta.cost_kernel_ns = cost_->programs_ns(meta.duration_ns) +
-                        stats.samples * CostMeter::measure_interrupt();
+  meta.cost_kernel_ns =
+      cost_->programs_ns(meta.duration_ns) + stats.samples * CostMeter::measure_interrupt();
   for (const Capability& c : kernel_->capabilities())
     if (!c.works) degraded_.push_back(c.name + ": " + c.how + "; " + c.costs);
   for (const std::string& w : user_symbols_.warnings()) degraded_.push_back(w);

@@ -55,8 +55,8 @@ Result<Ring> open_ring(int cpu, size_t bytes) {
   attr.watermark = 1;
   attr.wakeup_watermark = static_cast<uint32_t>(bytes / 2);
   Ring ring;
-  ring.fd = Fd(static_cast<int>(
-      syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+  ring.fd =
+      Fd(static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
   if (!ring.fd.valid()) return fail_errno("following processes on CPU " + std::to_string(cpu));
   ring.page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   ring.data_bytes = bytes;
@@ -193,8 +193,12 @@ std::vector<ProcessEvent> Sideband::take() {
   return events;
 }
 
-uint64_t Sideband::lost() const { return impl_->lost; }
-const std::vector<int>& Sideband::poll_fds() const { return impl_->fds; }
+uint64_t Sideband::lost() const {
+  return impl_->lost;
+}
+const std::vector<int>& Sideband::poll_fds() const {
+  return impl_->fds;
+}
 
 Sideband::Sideband(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Sideband::Sideband(Sideband&&) noexcept = default;

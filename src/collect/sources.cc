@@ -37,9 +37,10 @@ std::string kthread_name(std::string_view comm) {
 
 bool kthread_of_kernel(std::string_view name) {
   static constexpr std::string_view of_kernel[] = {
-      "ksoftirqd", "rcu_preempt", "rcu_sched", "rcu_gp",     "rcu_par_gp", "rcuc",
-      "rcuog",     "rcuop",       "rcuos",     "rcu_tasks_kthread", "migration", "cpuhp",
-      "kthreadd",  "idle_inject", "watchdog",  "watchdogd",  "khungtaskd", "kdamond",
+      "ksoftirqd", "rcu_preempt", "rcu_sched", "rcu_gp",      "rcu_par_gp",
+      "rcuc",      "rcuog",       "rcuop",     "rcuos",       "rcu_tasks_kthread",
+      "migration", "cpuhp",       "kthreadd",  "idle_inject", "watchdog",
+      "watchdogd", "khungtaskd",  "kdamond",
   };
   return std::find(std::begin(of_kernel), std::end(of_kernel), name) != std::end(of_kernel) ||
          name.starts_with("rcu_");
