@@ -18,8 +18,8 @@ struct Hook {
   const char* program;  // in the BPF object
   const char* need;     // Need::name that it meets
   const char* where;    // tracepoint or function, for people
-  bool function;        // fentry/fexit on a kernel function; else a tracepoint
   int min_args;         // the tracepoint has at least so many arguments
+  bool function;        // fentry/fexit on a kernel function; else a tracepoint
   bool together;        // the need has other hooks besides; else the first that works is enough
 };
 

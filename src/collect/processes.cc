@@ -66,7 +66,7 @@ void Processes::read_image(Instance& instance, Image& image) {
   image.unread = false;
   // Only while it still runs that image: a later exec has other mappings.
   if (&image == &instance.images.back() && instance.died == UINT64_MAX) {
-    (void)symbols_.read_proc(image.key, instance.pid);
+    if (!symbols_.read_proc(image.key, instance.pid)) ++unreadable_;
     symbols_.set_pid(image.key, instance.pid);
   }
 }
@@ -121,7 +121,7 @@ void Processes::apply(const ProcessEvent& e) {
   }
 }
 
-void Processes::add_events(std::vector<ProcessEvent> events) {
+void Processes::add_events(const std::vector<ProcessEvent>& events) {
   for (const ProcessEvent& e : events) apply(e);
 }
 

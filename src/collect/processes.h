@@ -25,7 +25,7 @@ class Processes {
  public:
   explicit Processes(UserSymbols& symbols);
 
-  void add_events(std::vector<ProcessEvent> events);
+  void add_events(const std::vector<ProcessEvent>& events);
   void add_label(uint64_t label, const pk_label& info);
   // A process that no sample met, but that turned out to be served: looked up in /proc.
   void meet(uint64_t label);
@@ -39,6 +39,8 @@ class Processes {
   // Marks a process as selected; its children, present and to come, are too.
   void select(uint32_t pid);
   [[nodiscard]] bool selected(uint64_t label) const;
+  // Processes whose mappings could not be read: their user frames have no names.
+  [[nodiscard]] size_t unreadable() const { return unreadable_; }
 
  private:
   struct Image {
@@ -77,6 +79,7 @@ class Processes {
   std::unordered_map<uint64_t, Known> known_;
   std::vector<uint64_t> dead_images_;
   uint64_t next_image_ = 1;
+  size_t unreadable_ = 0;
 };
 
 }  // namespace pkprof

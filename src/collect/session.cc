@@ -222,6 +222,7 @@ void Session::fill_meta(Profile& profile) {
       {"user stacks lost", stats.no_ustack},
       {"stacks without room", stats.stacks_full},
       {"labels without room", stats.labels_full},
+      {"processes with unreadable mappings", processes_.unreadable()},
       {"process events lost", sideband_ ? sideband_->lost() : 0},
   };
 }

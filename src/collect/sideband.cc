@@ -38,6 +38,7 @@ struct Ring {
   }
 };
 
+// A ring without a base for a CPU that is not there.
 Result<Ring> open_ring(int cpu, size_t bytes) {
   perf_event_attr attr{};
   attr.size = sizeof(attr);
@@ -57,6 +58,7 @@ Result<Ring> open_ring(int cpu, size_t bytes) {
   Ring ring;
   ring.fd =
       Fd(static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+  if (!ring.fd.valid() && errno == ENODEV) return ring;  // possible, but not online
   if (!ring.fd.valid()) return fail_errno("following processes on CPU " + std::to_string(cpu));
   ring.page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   ring.data_bytes = bytes;
@@ -175,10 +177,8 @@ Result<Sideband> Sideband::open(size_t ring_bytes) {
   const int cpus = libbpf_num_possible_cpus();
   for (int cpu = 0; cpu < cpus; ++cpu) {
     auto ring = open_ring(cpu, bytes);
-    if (!ring) {
-      if (errno == ENODEV) continue;  // not online
-      return std::unexpected(ring.error());
-    }
+    if (!ring) return std::unexpected(ring.error());
+    if (!ring->base) continue;
     impl->fds.push_back(ring->fd.get());
     impl->rings.push_back(std::move(*ring));
   }
