@@ -7,6 +7,7 @@
 #include "served.bpf.h"
 
 #include <bpf/bpf_tracing.h>
+#include <linux/errno.h>
 
 static __always_inline __u64 pk_enter(struct pk_cpu *c)
 {
@@ -51,6 +52,7 @@ int BPF_PROG(pk_napi_gro_receive, struct sk_buff *skb)
 {
 	struct pk_cpu *c = this_cpu();
 
+	c->tx_sk = 0;
 	if (likely(!c->armed))
 		return 0;
 	return pk_handover_slow(c, pk_plain(c, skb));
@@ -320,9 +322,12 @@ static __noinline int pk_take(struct pk_cpu *c, void *ctx, __u64 object, __u8 ba
 /* Is anything on account in this socket's slot? The one test that every call pays. */
 static __always_inline bool pk_may_have_account(struct pk_cpu *c, struct sock *sk)
 {
-	__u32 v = sk->sk_protocol == IPPROTO_TCP ? sk->__sk_common.skc_portpair :
-						   (__u32)(pk_plain(c, sk) >> 6);
+	__u32 v;
 
+	if (sk->sk_protocol == IPPROTO_TCP)
+		v = pk_sock_portpair(pk_plain(c, sk), sk->__sk_common.skc_portpair);
+	else
+		v = (__u32)(pk_plain(c, sk) >> 6);
 	return slot_tags[pk_slot_of(v) & (PK_SLOTS - 1)] != 0;
 }
 
@@ -344,10 +349,11 @@ static __always_inline int pk_socket_taken(void *ctx, struct sock *sk)
 	return 0;
 }
 
+/* An error is taken, too: that the connection was reset, for one. */
 SEC("?tp_btf/sock_recv_length")
 int BPF_PROG(pk_sock_recv_length, struct sock *sk, int ret)
 {
-	return ret < 0 ? 0 : pk_socket_taken(ctx, sk);
+	return ret == -EAGAIN ? 0 : pk_socket_taken(ctx, sk);
 }
 
 /* TCP, where sock_recv_length does not fire: splice. */
@@ -361,7 +367,7 @@ int BPF_PROG(pk_tcp_rcv_space_adjust, struct sock *sk)
 SEC("?fexit/sock_recvmsg")
 int BPF_PROG(pk_sock_recvmsg, struct socket *sock, void *msg, int flags, int ret)
 {
-	return ret < 0 ? 0 : pk_socket_taken(ctx, sock->sk);
+	return ret == -EAGAIN ? 0 : pk_socket_taken(ctx, sock->sk);
 }
 
 SEC("?tp_btf/net_dev_queue")

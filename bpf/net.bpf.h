@@ -11,6 +11,8 @@
  *                                                 that, the connection in the packet's headers
  *   receiving, outside any packet                 as for the next packet of this run
  *   in a packet on its way out                    the packet's socket; none: forwarded
+ *   telling other CPUs of packets for them        the socket of the packet sent last; none if a
+ *                                                 driver has handed over one since
  *   a socket's timer                              the timer's socket
  *   sending deferred to a softirq                 the socket of the next packet queued
  *

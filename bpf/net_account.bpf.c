@@ -18,10 +18,13 @@ static __always_inline void pk_net_arm(struct pk_cpu *c, struct pk_place *place,
 }
 
 /* To each receiver of one packet an equal part of what was common to all. */
-static __always_inline void pk_net_share(struct pk_cpu *c, __u32 n)
+static __noinline int pk_net_share(struct pk_cpu *c, __u32 n)
 {
-	struct pk_charge part = c->charge;
+	struct pk_charge part;
 
+	if (!c || !n)
+		return 0;
+	part = c->charge;
 	part.ns = c->charge.ns / n;
 	for (__u32 i = 0; i < 4; i++) {
 		if (i >= n)
@@ -31,11 +34,25 @@ static __always_inline void pk_net_share(struct pk_cpu *c, __u32 n)
 		part.samples = i == 0 ? c->charge.samples : 0;
 		pk_hash(c, c->sockets[i], &part);
 	}
+	return 0;
+}
+
+/* What the packet brought along is for the owner of what it was addressed to, or for nobody. */
+static __noinline int pk_net_disown(struct pk_cpu *c)
+{
+	struct pk_key who = { .syscall = PK_NO_SYSCALL };
+
+	if (!c)
+		return 0;
+	who.served = c->object ? c->object : PK_UNCLAIMED + c->charge.reason;
+	who.served_kind = c->object ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
+	who.basis = c->object ? PK_BASIS_OWNER : PK_BASIS_PROVISIONAL;
+	who.reason = c->charge.reason;
+	return pk_attribute(c, c->carried, &who);
 }
 
 int pk_net_close(struct pk_cpu *c)
 {
-	struct pk_key who = { .syscall = PK_NO_SYSCALL };
 	__u64 heir = 0;
 	__u32 n;
 
@@ -62,11 +79,7 @@ int pk_net_close(struct pk_cpu *c)
 	if (c->carried && heir) {
 		pk_pass(c, c->carried, heir);
 	} else if (c->carried) {
-		who.served = c->object ? c->object : PK_UNCLAIMED + c->charge.reason;
-		who.served_kind = c->object ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
-		who.basis = c->object ? PK_BASIS_OWNER : PK_BASIS_PROVISIONAL;
-		who.reason = c->charge.reason;
-		pk_attribute(c, c->carried, &who);
+		pk_net_disown(c);
 	}
 	c->carried = 0;
 	c->armed = PK_PHASE_NONE;
@@ -121,6 +134,11 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 			pk_charge_nobody(c, charge, PK_FORWARDED);
 		else
 			pk_hash(c, pk_sock_object(c->tx_sk), charge);
+		return 0;
+	}
+	/* Unless a driver brought them, the packets for other CPUs are those just sent (veth, lo). */
+	if (place->at & PK_AT_STEER && c->tx_sk) {
+		pk_hash(c, pk_sock_object(c->tx_sk), charge);
 		return 0;
 	}
 	c->object = 0;

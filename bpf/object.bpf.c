@@ -23,7 +23,7 @@ __u64 pk_sock_object(__u64 skp)
 		return pk_address_object(skp);
 
 	net = (__u64)BPF_CORE_READ(sk, __sk_common.skc_net.net);
-	portpair = BPF_CORE_READ(sk, __sk_common.skc_portpair);
+	portpair = pk_sock_portpair(skp, BPF_CORE_READ(sk, __sk_common.skc_portpair));
 	if (state == TCP_LISTEN)
 		return pk_tcp_object(net, 0, 0, portpair);
 	if (family == AF_INET) {

@@ -38,6 +38,19 @@ static __always_inline __u32 pk_portpair(__be16 rport, __u16 lport)
 	return (__u32)lport << 16 | rport;
 }
 
+/*
+ * A connection that was reset has given its port back (skc_num is 0) before it is closed, but
+ * inet_sport stays. Both are 0 before connect() has chosen one.
+ */
+static __always_inline __u32 pk_sock_portpair(__u64 skp, __u32 portpair)
+{
+	struct inet_sock *inet = (void *)skp;
+
+	if (likely(portpair >> 16))
+		return portpair;
+	return portpair | (__u32)bpf_ntohs(BPF_CORE_READ(inet, inet_sport)) << 16;
+}
+
 /* local and remote: IPv4 addresses, or folded IPv6 ones. */
 static __always_inline __u64 pk_tcp_object(__u64 net, __u64 local, __u64 remote, __u32 portpair)
 {

@@ -44,6 +44,8 @@ constexpr Known known_functions[] = {
     {"udpv6_queue_rcv_skb", PK_FN_DELIVER, 0},
     {"udp_queue_rcv_one_skb", PK_FN_DELIVER, 0},
     {"udpv6_queue_rcv_one_skb", PK_FN_DELIVER, 0},
+    {"net_rps_send_ipi", PK_FN_STEER, 0},
+    {"net_rps_action_and_irq_enable", PK_FN_STEER, 0},
     {"raw_rcv", PK_FN_DELIVER, 0},
     {"rawv6_rcv", PK_FN_DELIVER, 0},
     {"__dev_queue_xmit", PK_FN_TRANSMIT, 0},
@@ -64,7 +66,7 @@ constexpr Known known_functions[] = {
 
 FunctionTable find_functions(const KernelSymbols& symbols) {
   FunctionTable table;
-  bool found[PK_FN_DELIVER + 1] = {};
+  bool found[PK_FN_STEER + 1] = {};
   std::unordered_map<std::string_view, const Known*> known;
   for (const Known& k : known_functions) known.emplace(k.name, &k);
   for (const KernelSymbol& s : symbols.all()) {

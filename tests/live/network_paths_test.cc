@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ways that packets take besides from one end to the other: over a bridge, through a router, into
+// a raw socket, to no one; and a driver polled by a thread.
+#include "scenario.h"
+
+namespace pkprof::live {
+namespace {
+
+using testnet::Namespace;
+using testnet::Pair;
+using testnet::VethEnd;
+
+class NetworkPathsTest : public PairTest {};
+
+// Three namespaces: the ends, and one between them that the packets go through.
+class NetworkMiddleTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    skip_unless_able();
+    if (IsSkipped()) return;
+    must(testnet::remove_leftovers());
+    client_.emplace(must(Namespace::create("client")));
+    middle_.emplace(must(Namespace::create("middle")));
+    server_.emplace(must(Namespace::create("server")));
+    hog_ = stage_.start_hog(last_cpu());
+  }
+
+  void join_by_bridge() {
+    must(testnet::add_veth({*client_, "veth0", {"10.79.0.1/24"}}, {*middle_, "port1", {}}));
+    must(testnet::add_veth({*server_, "veth0", {"10.79.0.2/24"}}, {*middle_, "port2", {}}));
+    must(middle_->add_bridge("br0", {"port1", "port2"}));
+    must(middle_->set_rps("port1", 1UL << last_cpu()));
+    must(server_->set_rps("veth0", 1UL << last_cpu()));
+  }
+
+  void join_by_router() {
+    must(testnet::add_veth({*client_, "veth0", {"10.79.0.1/24"}},
+                           {*middle_, "veth1", {"10.79.0.254/24"}}));
+    must(testnet::add_veth({*server_, "veth0", {"10.79.1.2/24"}},
+                           {*middle_, "veth2", {"10.79.1.254/24"}}));
+    must(middle_->enable_forwarding());
+    must(client_->ip({"route", "add", "default", "via", "10.79.0.254"}));
+    must(server_->ip({"route", "add", "default", "via", "10.79.1.254"}));
+    must(middle_->set_rps("veth1", 1UL << last_cpu()));
+  }
+
+  Stage stage_;
+  std::optional<Namespace> client_, middle_, server_;
+  int hog_ = 0;
+};
+
+TEST_F(NetworkMiddleTest, BridgeUdp) {
+  join_by_bridge();
+  const int receiver = stage_.start(&*server_, {"pk_udp", "recv", "--port", "7001"}, 0);
+  const int sender =
+      stage_.start(&*client_, {"pk_udp", "send", "--to", "10.79.0.2", "--port", "7001"}, 0);
+  const Report report = observe();
+  expect_shares(report, network_shares(report, {receiver, sender}, hog_), 95, 5);
+}
+
+TEST_F(NetworkMiddleTest, BridgeTcp) {
+  join_by_bridge();
+  const int server =
+      stage_.start(&*server_, {"pk_tcp", "serve", "--port", "7001", "--mode", "echo"}, 0);
+  const int client =
+      stage_.start(&*client_, {"pk_tcp", "rr", "--to", "10.79.0.2", "--port", "7001"}, 0);
+  const Report report = observe();
+  expect_shares(report, network_shares(report, {server, client}, hog_), 95, 5);
+}
+
+// What a router does is for no process here: not for the bystander, and in a row of its own.
+TEST_F(NetworkMiddleTest, ForwardingIsForNobody) {
+  join_by_router();
+  const int receiver = stage_.start(&*server_, {"pk_udp", "recv", "--port", "7001"}, 0);
+  const int sender =
+      stage_.start(&*client_, {"pk_udp", "send", "--to", "10.79.1.2", "--port", "7001"}, 0);
+  const Report report = observe();
+  const Shares shares = network_shares(report, {receiver, sender}, hog_);
+  EXPECT_LE(shares.bystander, bystander_limit()) << describe(report);
+  EXPECT_GE(shares.ends + shares.unclaimed + shares.kernel, 98) << describe(report);
+  EXPECT_GE(report.samples(report.unclaimed_ns("forwarded")), 20) << describe(report);
+}
+
+TEST_F(NetworkMiddleTest, ForwardedToNowhere) {
+  join_by_router();
+  must(server_->ip({"link", "set", "veth0", "down"}));
+  const int sender =
+      stage_.start(&*client_, {"pk_udp", "send", "--to", "10.79.1.2", "--port", "7001"}, 0);
+  const Report report = observe({.min_samples = 200});
+  const Shares shares = network_shares(report, {sender}, hog_);
+  EXPECT_LE(shares.bystander, bystander_limit()) << describe(report);
+  EXPECT_GE(shares.ends + shares.unclaimed + shares.kernel, 98) << describe(report);
+}
+
+TEST_F(NetworkPathsTest, EchoRequestsAreForThePingerOrNobody) {
+  const int pinger = talk({"pk_raw", "ping", "--to", Pair::kServer4, "--pps", "0"});
+  const Report report = observe();
+  const Shares shares = network_shares(report, {pinger}, hog_);
+  EXPECT_LE(shares.bystander, bystander_limit()) << describe(report);
+  EXPECT_GE(shares.ends + shares.unclaimed + shares.kernel, 98) << describe(report);
+  EXPECT_GT(report.unclaimed_ns("icmp"), 0) << describe(report);
+}
+
+TEST_F(NetworkPathsTest, EchoRequestsOverIPv6) {
+  const int pinger = talk({"pk_raw", "ping", "--to", Pair::kServer6, "--pps", "0"});
+  const Report report = observe();
+  const Shares shares = network_shares(report, {pinger}, hog_);
+  EXPECT_LE(shares.bystander, bystander_limit()) << describe(report);
+  EXPECT_GE(shares.ends + shares.unclaimed + shares.kernel, 98) << describe(report);
+}
+
+// Requests for addresses that nobody has: ARP, and nothing else, arrives at the server.
+TEST_F(NetworkPathsTest, ArpIsForNobody) {
+  must(pair_->client.ip({"link", "set", Pair::kDevice, "promisc", "off"}));
+  const int sender = stage_.start(&pair_->client,
+                                  {"sh", "-c",
+                                   "while :; do ip neigh flush dev veth0; for i in 3 4 5 6 7 8 9; "
+                                   "do ip neigh add 10.77.0.$i dev veth0 nud incomplete; "
+                                   "ip neigh change 10.77.0.$i dev veth0 use; done; done"},
+                                  0, false);
+  const Report report = observe({.min_samples = 1, .most_seconds = 4});
+  const Shares shares = network_shares(report, {sender}, hog_);
+  EXPECT_LE(report.samples(report.network_ns({hog_})), 2) << describe(report);
+  RecordProperty("unclaimed", std::to_string(shares.unclaimed));
+}
+
+TEST_F(NetworkPathsTest, ThreadedNapi) {
+  if (auto r = pair_->server.set_threaded(Pair::kDevice, true); !r) {
+    GTEST_SKIP() << "this kernel lacks: threaded NAPI (" << r.error().message << ")";
+  }
+  const int receiver = serve({"pk_udp", "recv", "--port", "7001"});
+  const int sender = talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001"});
+  const Report report = observe();
+  expect_shares(report, network_shares(report, {receiver, sender}, hog_), 95, 5);
+  EXPECT_GT(report.sum([&](const Flow& f) {
+    const Process* ran_on = report.find(f.ran_on);
+    return ran_on != nullptr && ran_on->comm.starts_with("napi/") && f.served == receiver;
+  }),
+            0)
+      << describe(report);
+}
+
+TEST_F(NetworkPathsTest, GroOnTheDevice) {
+  must(pair_->server.set_gro(Pair::kDevice, true));
+  const int server = serve({"pk_tcp", "serve", "--port", "7001"});
+  const int client = talk({"pk_tcp", "stream", "--to", Pair::kServer4, "--port", "7001"});
+  const Report report = observe();
+  expect_shares(report, network_shares(report, {server, client}, hog_), 95, 5);
+}
+
+}  // namespace
+}  // namespace pkprof::live
