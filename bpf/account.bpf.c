@@ -152,7 +152,6 @@ int pk_pass(struct pk_cpu *c, __u64 from, __u64 to)
 {
 	__u32 index = from & (PK_SLOTS - 1);
 	struct pk_slot *slot = &slots[index];
-	struct pk_charge charge;
 
 	if (!c || from == to)
 		return 0;
@@ -162,8 +161,7 @@ int pk_pass(struct pk_cpu *c, __u64 from, __u64 to)
 		for (__u32 i = 0; i < PK_SLOT_CHARGES; i++) {
 			if (i >= slot->used)
 				break;
-			charge = slot->charge[i];
-			pk_hash(c, to, &charge); /* in the same slot: spilled to the successor's owner */
+			pk_hash(c, to, &slot->charge[i]); /* in the same slot: spilled to the successor's owner */
 		}
 		slot->used = 0;
 		slot_tags[index] = 0;

@@ -56,7 +56,7 @@ static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *p
 	pk_charge_nobody(c, charge, PK_UNTRACKED);
 }
 
-static __always_inline void pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data *ctx,
+static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data *ctx,
 					  struct task_struct *task, struct pk_stack *buf,
 					  const struct pk_charge *charge)
 {
@@ -80,7 +80,7 @@ static __always_inline void pk_sample_own(struct pk_cpu *c, struct bpf_perf_even
 		key.ustack = pk_user_stack(c, ctx, buf);
 		key.exec_id = task->self_exec_id;
 	}
-	pk_count(c, &key, charge->ns, charge->samples);
+	return pk_count(c, &key, charge->ns, charge->samples);
 }
 
 #define PK_GAP_NS 10000000
@@ -91,7 +91,7 @@ static __always_inline void pk_sample_own(struct pk_cpu *c, struct bpf_perf_even
  * the first tick after the CPU is woken. The time of such a gap was idle, not the waker's. A busy
  * CPU has ticks, so a gap of several ticks was idle whatever the last sample met.
  */
-static __always_inline void pk_sample_gap(struct pk_cpu *c, struct pk_charge *charge)
+static __noinline int pk_sample_gap(struct pk_cpu *c, struct pk_charge *charge)
 {
 	struct pk_key key = {
 		.ran_on = PK_IDLE,
@@ -104,6 +104,7 @@ static __always_inline void pk_sample_gap(struct pk_cpu *c, struct pk_charge *ch
 
 	pk_count(c, &key, charge->ns - config.period, 0);
 	charge->ns = config.period;
+	return 0;
 }
 
 SEC("perf_event")
@@ -118,6 +119,9 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	__u32 zero = 0;
 	long len;
 
+	/* Attaching lets the clock run for a moment before the start. */
+	if (!started)
+		return 0;
 	c->sampling = 1;
 	c->stats.samples++;
 	charge.ns = now - (c->last_ns ? c->last_ns : started);
