@@ -185,7 +185,7 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbol
     impl->stacks[i] =
         make_table("pk_stacks", sizeof(uint64_t), sizeof(pk_stack), options.table_entries);
     if (!impl->counts[i].valid() || !impl->stacks[i].valid())
-      return fail_errno("making the kernel side's tables");
+      return fail(LibbpfLog().explain("making the kernel side's tables", errno));
   }
   FunctionTable functions;
   if (symbols) functions = find_functions(*symbols);
@@ -238,7 +238,8 @@ Result<> KernelSide::attach() {
     Fd fd = open_sampler(static_cast<int>(cpu), m.options.frequency_hz);
     if (!fd.valid()) {
       if (errno == ENODEV) continue;  // possible, but not online
-      return fail_errno("opening the sampling clock of CPU " + std::to_string(cpu));
+      return fail(
+          LibbpfLog().explain("opening the sampling clock of CPU " + std::to_string(cpu), errno));
     }
     LibbpfLog log;
     Link link(bpf_program__attach_perf_event(m.skeleton->progs.pk_sample, fd.get()));
