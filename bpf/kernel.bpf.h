@@ -72,8 +72,15 @@ struct sock_common {
 	struct in6_addr skc_v6_rcv_saddr;
 };
 
+struct inode {
+	unsigned long i_ino;
+};
+
+struct socket;
+
 struct sock {
 	struct sock_common __sk_common;
+	struct socket *sk_socket;
 	__u16 sk_type;
 	__u16 sk_protocol;
 };
@@ -85,6 +92,11 @@ struct inet_sock {
 
 struct socket {
 	struct sock *sk;
+};
+
+struct socket_alloc {
+	struct socket socket;
+	struct inode vfs_inode;
 };
 
 struct timer_list {

@@ -2,6 +2,22 @@
 /* The numbers of sockets and of packets' addressees; see object.bpf.h. */
 #include "object.bpf.h"
 
+/*
+ * A socket known by its address, and by its inode's number: addresses come round again at once,
+ * and the owner of the last socket there is not the owner of the next.
+ */
+static __always_inline __u64 pk_socket_object(__u64 skp)
+{
+	__u64 object = pk_address_object(skp);
+	struct sock *sk = (void *)skp;
+	struct socket *socket = BPF_CORE_READ(sk, sk_socket);
+	__u64 inode = 0;
+
+	if (socket)
+		inode = BPF_CORE_READ((struct socket_alloc *)socket, vfs_inode.i_ino);
+	return pk_number(pk_mix(object, inode), object & (PK_SLOTS - 1));
+}
+
 __u64 pk_sock_object(__u64 skp)
 {
 	struct sock *sk = (void *)skp;
@@ -15,12 +31,12 @@ __u64 pk_sock_object(__u64 skp)
 		return 0;
 	family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	if (family != AF_INET && family != AF_INET6)
-		return pk_address_object(skp);
+		return pk_socket_object(skp);
 	state = BPF_CORE_READ(sk, __sk_common.skc_state);
 	if (state != TCP_NEW_SYN_RECV && state != TCP_TIME_WAIT)
 		protocol = BPF_CORE_READ(sk, sk_protocol);
 	if (protocol != IPPROTO_TCP)
-		return pk_address_object(skp);
+		return pk_socket_object(skp);
 
 	net = (__u64)BPF_CORE_READ(sk, __sk_common.skc_net.net);
 	portpair = pk_sock_portpair(skp, BPF_CORE_READ(sk, __sk_common.skc_portpair));

@@ -5,7 +5,7 @@
  * A TCP connection is known by its two ends and its network namespace, not by the address of a
  * structure: the request socket of a handshake, the socket, the time-wait socket and the packets
  * of one connection then all have the same number, and work passes from one to the next by
- * itself. Every other socket is known by its address.
+ * itself. Every other socket is known by its address and its inode.
  */
 #ifndef PKPROF_OBJECT_BPF_H
 #define PKPROF_OBJECT_BPF_H
