@@ -128,6 +128,12 @@ TEST_F(NetworkPathsTest, ThreadedNapi) {
   if (auto r = pair_->server.set_threaded(Pair::kDevice, true); !r) {
     GTEST_SKIP() << "this kernel lacks: threaded NAPI (" << r.error().message << ")";
   }
+  // Not steered, so that it is the thread that works; on the bystander's CPU.
+  must(pair_->server.set_rps(Pair::kDevice, 0));
+  must(testnet::run_command({"sh", "-c",
+                             "for t in $(pgrep '^napi/" + std::string(Pair::kDevice) +
+                                 "'); do taskset -pc \"$1\" $t || exit 1; done",
+                             "sh", std::to_string(last_cpu())}));
   const int receiver = serve({"pk_udp", "recv", "--port", "7001"});
   const int sender = talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001"});
   const Report report = observe();

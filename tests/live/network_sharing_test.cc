@@ -36,7 +36,7 @@ TEST_F(NetworkSharingTest, MulticastIsSplitAmongItsReceivers) {
 
 TEST_F(NetworkSharingTest, PreforkReceiversShareOneSocket) {
   const int server = serve({"pk_udp", "recv", "--port", "7001", "--prefork", "2"});
-  const std::set<int> workers = with_children(server);
+  const std::set<int> workers = with_children(server, 2);
   ASSERT_EQ(workers.size(), 3);
   const int sender = talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001"});
   const Report report = observe();
@@ -51,7 +51,7 @@ TEST_F(NetworkSharingTest, PreforkReceiversShareOneSocket) {
 
 TEST_F(NetworkSharingTest, ReuseportReceiversHaveASocketEach) {
   const int server = serve({"pk_udp", "recv", "--port", "7001", "--reuseport", "2"});
-  const std::set<int> workers = with_children(server);
+  const std::set<int> workers = with_children(server, 2);
   // Four senders: their ports decide which socket gets the packets.
   std::set<int> pinned = workers;
   for (int i = 0; i < 4; ++i) {

@@ -93,7 +93,7 @@ TEST_F(NetworkTcpTest, PreforkServersShareOneListener) {
       serve({"pk_tcp", "serve", "--port", "7001", "--mode", "echo", "--prefork", "2"});
   const int client =
       talk({"pk_tcp", "rr", "--to", Pair::kServer4, "--port", "7001", "--connections", "8"});
-  std::set<int> ends = with_children(server);
+  std::set<int> ends = with_children(server, 2);
   ends.insert(client);
   EXPECT_EQ(ends.size(), 4);
   expect_ends_are_charged(ends, 98);

@@ -134,6 +134,7 @@ struct Report {
   [[nodiscard]] uint64_t charged_to(int pid) const;
   [[nodiscard]] const Process* find(int pid) const;
   [[nodiscard]] std::set<int> pids_of(std::string_view comm) const;
+  [[nodiscard]] std::set<int> pids_running(std::string_view program) const;  // by executable
   [[nodiscard]] uint64_t unclaimed_ns(const std::string& reason) const;
   // Of a time in this report.
   [[nodiscard]] uint64_t samples(uint64_t ns) const { return ns * frequency_hz / 1'000'000'000; }
@@ -152,8 +153,10 @@ struct Recording {
 };
 Recording record(const Argv& arguments);
 
-// What `pkprof doctor --json` says of a capability; true for one that it does not name.
+// What `pkprof doctor --json` says of a capability; true for one that it does not name. Asked once,
+// or now.
 [[nodiscard]] bool capability_works(const std::string& name);
+[[nodiscard]] bool capability_works_now(const std::string& name);
 
 }  // namespace pkprof::live
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenario.h"
 
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,7 +42,9 @@ void Stage::stop(int pid) {
   std::erase_if(children_, [pid](const Child& child) { return child.pid() == pid; });
 }
 
-std::set<int> with_children(int pid) {
+namespace {
+
+std::set<int> family_of(int pid) {
   std::set<int> pids = {pid};
   const std::string task = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid);
   std::ifstream in(task + "/children");
@@ -61,6 +66,43 @@ std::set<int> with_children(int pid) {
   return pids;
 }
 
+// A file of /proc/PID/ns, or of /run/netns: which network namespace it is. 0: gone.
+ino_t namespace_at(const std::string& path) {
+  struct stat info = {};
+  return stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
+}
+
+// Processes with a network of their own that is not one of ours: another suite, beside us.
+std::set<int> strangers(const Report& report) {
+  std::set<ino_t> ours = {namespace_at("/proc/self/ns/net")};
+  const std::string prefix = "pkt-" + std::to_string(getpid()) + "-";
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/run/netns", ignored)) {
+    if (entry.path().filename().string().starts_with(prefix)) {
+      ours.insert(namespace_at(entry.path()));
+    }
+  }
+  std::set<int> found;
+  for (const Flow& f : report.flows) {
+    if (f.served <= 0 || !is_network(f.source)) continue;
+    const ino_t where = namespace_at("/proc/" + std::to_string(f.served) + "/ns/net");
+    if (where != 0 && !ours.contains(where)) found.insert(f.served);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::set<int> with_children(int pid, size_t count) {
+  // "ready" is said before the workers are forked.
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  for (;;) {
+    std::set<int> pids = family_of(pid);
+    if (pids.size() > count || std::chrono::steady_clock::now() > deadline) return pids;
+    poll(nullptr, 0, 10);
+  }
+}
+
 Report observe(const Observe& how) {
   const auto counted =
       how.counted ? how.counted : [](const Report& report) { return report.network_ns(); };
@@ -69,8 +111,10 @@ Report observe(const Observe& how) {
   for (;;) {
     std::ostringstream duration;
     duration << seconds;
-    const Recording r = record({"-a", "-d", duration.str(), "-F", std::to_string(hz)});
+    Recording r = record({"-a", "-d", duration.str(), "-F", std::to_string(hz)});
     if (r.record.status != 0) throw std::runtime_error("pkprof record: " + r.record.err);
+    const std::set<int> others = strangers(r.report);
+    std::erase_if(r.report.flows, [&](const Flow& f) { return others.contains(f.served); });
     const uint64_t seen = r.report.samples(counted(r.report));
     if (seen >= how.min_samples) return r.report;
     if (seconds >= how.most_seconds) {

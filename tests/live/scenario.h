@@ -35,8 +35,8 @@ class Stage {
   std::deque<testnet::Child> children_;
 };
 
-// The workers of a prefork server: its children, or itself if it has none.
-[[nodiscard]] std::set<int> with_children(int pid);
+// A prefork server and its workers, once there are as many as `count`.
+[[nodiscard]] std::set<int> with_children(int pid, size_t count);
 
 struct Observe {
   double seconds = 1.2;
@@ -47,7 +47,8 @@ struct Observe {
   std::function<uint64_t(const Report&)> counted;
 };
 
-// Records all of the machine. Fails the test when `counted` stays under the minimum.
+// Records all of the machine. Fails the test when `counted` stays under the minimum. What was for
+// processes in network namespaces of someone else's is taken out of the report's flows.
 [[nodiscard]] Report observe(const Observe& how = {});
 
 // Of the network's softirq time, in percent.

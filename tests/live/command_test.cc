@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// record and run: what they are asked to record, when they end, and with which status.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "scenario.h"
+
+namespace pkprof::live {
+namespace {
+
+using nlohmann::json;
+
+// How many lines pkprof complained in.
+long lines(const std::string& text) {
+  return std::ranges::count(text, '\n');
+}
+
+void expect_one_complaint(const Finished& finished) {
+  EXPECT_EQ(lines(finished.err), 1) << finished.err;
+  EXPECT_TRUE(finished.err.starts_with("pkprof: ")) << finished.err;
+  EXPECT_EQ(finished.out, "");
+}
+
+class CommandTest : public testing::Test {
+ protected:
+  void SetUp() override { skip_unless_able(); }
+
+  Finished record_command(const Argv& command) {
+    Argv argv = {"record", "-o", file_, "--"};
+    argv.insert(argv.end(), command.begin(), command.end());
+    return run_pkprof(argv);
+  }
+
+  TempDir dir_;
+  std::string file_ = dir_.file("profile.pb.gz");
+  Stage stage_;
+};
+
+TEST_F(CommandTest, ItsExitStatusIsOurs) {
+  EXPECT_EQ(record_command({"true"}).status, 0);
+  EXPECT_EQ(record_command({"sh", "-c", "exit 7"}).status, 7);
+  read_report(file_);
+  EXPECT_EQ(run_pkprof({"run", "--", "sh", "-c", "exit 3"}).status, 3);
+}
+
+TEST_F(CommandTest, ASignalsNumberIsInOurStatus) {
+  EXPECT_EQ(record_command({"sh", "-c", "kill -9 $$"}).status, 128 + SIGKILL);
+  EXPECT_EQ(record_command({"sh", "-c", "kill -TERM $$"}).status, 128 + SIGTERM);
+  read_report(file_);
+}
+
+TEST_F(CommandTest, ItsOutputIsItsOwn) {
+  const Finished done = record_command({"sh", "-c", "echo out; echo err >&2"});
+  EXPECT_EQ(done.out, "out\n");
+  EXPECT_EQ(done.err, "err\n");
+}
+
+TEST_F(CommandTest, ACommandThatIsNotThere) {
+  const Finished done = record_command({"/nonexistent/program", "-x"});
+  EXPECT_EQ(done.status, 127);
+  expect_one_complaint(done);
+  EXPECT_FALSE(std::filesystem::exists(file_));
+}
+
+TEST_F(CommandTest, ACommandThatCannotBeExecuted) {
+  const std::string text = dir_.file("text");
+  write_file(text, "no program\n");
+  const Finished done = record_command({text});
+  EXPECT_EQ(done.status, 126);
+  expect_one_complaint(done);
+  EXPECT_FALSE(std::filesystem::exists(file_));
+}
+
+TEST_F(CommandTest, UsageErrorsAreStatusTwo) {
+  for (const Argv& argv : std::vector<Argv>{{},
+                                            {"nonsense"},
+                                            {"record", "--nonsense"},
+                                            {"record", "-F", "0"},
+                                            {"record", "-d", "-1"},
+                                            {"record", "-p", "x"},
+                                            {"record", "--"},
+                                            {"report", "--view", "nonsense"}}) {
+    const Finished done = run_pkprof(argv);
+    EXPECT_EQ(done.status, 2) << testing::PrintToString(argv);
+    expect_one_complaint(done);
+  }
+}
+
+TEST_F(CommandTest, TargetsThatAreNotThere) {
+  for (const Argv& target : std::vector<Argv>{{"-p", "4194000"}, {"--cgroup", "/no/such/group"}}) {
+    Argv argv = {"record", "-d", "0.1", "-o", file_};
+    argv.insert(argv.end(), target.begin(), target.end());
+    const Finished done = run_pkprof(argv);
+    EXPECT_EQ(done.status, 125) << testing::PrintToString(argv);
+    expect_one_complaint(done);
+    EXPECT_FALSE(std::filesystem::exists(file_));
+  }
+}
+
+TEST_F(CommandTest, DurationIsKept) {
+  const Recording r = record({"-a", "-d", "0.5"});
+  EXPECT_EQ(r.record.status, 0);
+  EXPECT_EQ(r.record.err, "");
+  EXPECT_GE(r.report.duration_ns, 480'000'000);
+  EXPECT_LE(r.report.duration_ns, in_guest() ? 4'000'000'000 : 1'000'000'000);
+  EXPECT_EQ(r.report.frequency_hz, 997);
+}
+
+TEST_F(CommandTest, AnInterruptEndsTheRecordingAndKeepsIt) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    std::filesystem::remove(file_);
+    Running recording(pkprof_argv({"record", "-a", "-o", file_}));
+    std::this_thread::sleep_for(in_guest() ? 8s : 1500ms);
+    recording.signal(number);
+    EXPECT_EQ(recording.wait(), 0);
+    EXPECT_EQ(recording.err(), "");
+    EXPECT_GT(read_report(file_).samples_taken, 0);
+  }
+}
+
+TEST_F(CommandTest, TheRestIsOther) {
+  const int other = stage_.start_hog(last_cpu());
+  const Finished done = record_command({testnet::sibling("pk_hog"), "--seconds", "1"});
+  EXPECT_EQ(done.status, 0);
+  const Report report = read_report(file_);
+  const std::set<int> hogs = report.pids_of("pk_hog");
+  ASSERT_EQ(hogs.size(), 1) << report.text;
+  EXPECT_FALSE(hogs.contains(other));
+  EXPECT_EQ(report.find(other), nullptr);
+  EXPECT_GT(report.other_ns, 100'000'000);
+  // The hog itself says what it used.
+  const json said = json::parse(done.out.substr(done.out.find('{')));
+  const double used = said.at("user_ns").get<double>() + said.at("system_ns").get<double>();
+  EXPECT_NEAR(static_cast<double>(report.charged_to(*hogs.begin())), used, 0.1 * used);
+}
+
+TEST_F(CommandTest, ChildrenOfATargetAreFollowed) {
+  const int parent = stage_.start(nullptr, {"pk_spawn", "--rate", "50"}, -1, false);
+  const int other = stage_.start_hog(last_cpu());
+  const Recording r = record({"-p", std::to_string(parent), "-d", "1.5"});
+  EXPECT_EQ(r.record.status, 0);
+  EXPECT_NE(r.report.find(parent), nullptr);
+  EXPECT_GE(r.report.pids_running("pk_spawn").size(), 10) << r.report.text;
+  EXPECT_EQ(r.report.find(other), nullptr);
+  EXPECT_GT(r.report.other_ns, 100'000'000);
+}
+
+// A cgroup of our own, gone with the object.
+class Cgroup {
+ public:
+  explicit Cgroup(const std::string& mount) : path_(mount + "/pkprof-live-XXXXXX") {
+    if (mount.empty()) throw std::runtime_error("no cgroup v2 mount");
+    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("making " + path_);
+  }
+  ~Cgroup() {
+    for (int i = 0; i < 100 && rmdir(path_.c_str()) != 0; ++i) std::this_thread::sleep_for(20ms);
+  }
+  Cgroup(const Cgroup&) = delete;
+  Cgroup& operator=(const Cgroup&) = delete;
+  void add(int pid) const { write_file(path_ + "/cgroup.procs", std::to_string(pid)); }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST_F(CommandTest, ACgroupWithAllBelowIt) {
+  PKPROF_NEEDS("cgroups");
+  const std::string mount = must(testnet::run_command(
+      {"awk", "$3 == \"cgroup2\" { printf \"%s\", $2; exit }", "/proc/mounts"}));
+  const Cgroup group(mount);
+  Stage stage;  // ends before the group goes
+  const int inside = stage.start_hog(last_cpu());
+  const int outside = stage.start_hog(last_cpu());
+  group.add(inside);
+  const Recording r = record({"--cgroup", group.path(), "-d", "1"});
+  EXPECT_EQ(r.record.status, 0);
+  ASSERT_NE(r.report.find(inside), nullptr) << r.report.text;
+  EXPECT_EQ("/" + std::filesystem::path(group.path()).filename().string(),
+            r.report.find(inside)->cgroup);
+  EXPECT_GT(r.report.charged_to(inside), 50'000'000);
+  EXPECT_EQ(r.report.find(outside), nullptr);
+  EXPECT_GT(r.report.other_ns, 50'000'000);
+}
+
+}  // namespace
+}  // namespace pkprof::live

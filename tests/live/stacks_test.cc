@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is in the stacks: a receiver's own code, its system call and the softirq that worked for it
+// in one piece; names of functions of every kind.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "scenario.h"
+
+namespace pkprof::live {
+namespace {
+
+using testnet::Pair;
+
+std::string tree_of(const std::string& file, int pid) {
+  Argv argv = {"report", file, "--view", "tree", "--threshold", "0"};
+  if (pid != 0) argv.insert(argv.end(), {"--pid", std::to_string(pid)});
+  const Finished shown = run_pkprof(argv, {.env = {"LC_ALL=C", "COLUMNS=250"}});
+  EXPECT_EQ(shown.status, 0) << shown.err;
+  return shown.out;
+}
+
+// Whether the first tree shown has these words, on lines that follow each other downwards. Not a
+// check of each branch: the tree's own tests do that.
+bool has_in_order(const std::string& tree, const std::vector<std::string>& words) {
+  const std::string first = tree.substr(0, tree.find("\n\n"));
+  size_t at = 0;
+  for (const std::string& word : words) {
+    at = first.find(word, at);
+    if (at == std::string::npos) return false;
+    at += word.size();
+  }
+  return true;
+}
+
+class StacksTest : public PairTest {
+ protected:
+  TempDir dir_;
+  std::string file_ = dir_.file("profile.pb.gz");
+};
+
+TEST_F(StacksTest, AReceiversCodeAndItsSoftirqsAreOneStack) {
+  PKPROF_NEEDS("network: who takes the data");
+  const int receiver = serve({"pk_udp", "recv", "--port", "7001"});
+  talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001"});
+  ASSERT_EQ(run_pkprof({"record", "-a", "-d", in_guest() ? "6" : "2", "-o", file_}).status, 0);
+  const std::string tree = tree_of(file_, receiver);
+  EXPECT_TRUE(has_in_order(tree, {"pk_udp[" + std::to_string(receiver) + "]", "recv",
+                                  "syscall:recvfrom", "softirq:NET_RX", "net_rx_action"}))
+      << tree.substr(0, 4000);
+}
+
+class SymbolsTest : public testing::Test {
+ protected:
+  void SetUp() override { skip_unless_able(); }
+
+  void record_for(double seconds) {
+    const Finished done = run_pkprof({"record", "-a", "-d", std::to_string(seconds), "-o", file_});
+    ASSERT_EQ(done.status, 0) << done.err;
+  }
+
+  TempDir dir_;
+  std::string file_ = dir_.file("profile.pb.gz");
+  Stage stage_;
+};
+
+TEST_F(SymbolsTest, CppNamesAreDemangled) {
+  const int hog = stage_.start_hog(last_cpu());
+  record_for(1);
+  const std::string tree = tree_of(file_, hog);
+  EXPECT_NE(tree.find("(anonymous namespace)::run(int, char**)"), std::string::npos) << tree;
+  EXPECT_EQ(tree.find("_ZN"), std::string::npos) << tree;
+}
+
+TEST_F(SymbolsTest, AProcessThatEndsEarlyHasItsNames) {
+  PKPROF_NEEDS("processes that end early");
+  const Finished done =
+      run_pkprof({"record", "-o", file_, "--", "sh", "-c",
+                  testnet::sibling("pk_hog") + " --seconds 0.08 >/dev/null; sleep 1.2"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  const std::string tree = tree_of(file_, 0);
+  EXPECT_NE(tree.find("::run(int, char**)"), std::string::npos) << tree;
+}
+
+TEST_F(SymbolsTest, KernelFramesHaveNames) {
+  stage_.start(nullptr, {"dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "status=none"}, -1, false);
+  record_for(1);
+  const std::string tree = tree_of(file_, 0);
+  EXPECT_NE(tree.find("do_syscall_64"), std::string::npos);
+  EXPECT_NE(tree.find("ksys_read"), std::string::npos);
+  EXPECT_NE(tree.find("syscall:read"), std::string::npos);
+}
+
+// Sets a sysctl and sets it back, also when the test fails.
+class Sysctl {
+ public:
+  Sysctl(std::string path, const char* value) : path_(std::move(path)), old_(read_file(path_)) {
+    write_file(path_, value);
+  }
+  ~Sysctl() {
+    try {
+      write_file(path_, old_);
+    } catch (const std::exception& e) {
+      ADD_FAILURE() << e.what();
+    }
+  }
+  Sysctl(const Sysctl&) = delete;
+  Sysctl& operator=(const Sysctl&) = delete;
+
+ private:
+  std::string path_;
+  std::string old_;
+};
+
+// /proc/kallsyms shows zeros then, to root too; the BPF iterator does not.
+TEST_F(SymbolsTest, KernelFramesHaveNamesWhereAddressesAreHidden) {
+  const Sysctl hidden("/proc/sys/kernel/kptr_restrict", "2");
+  if (!capability_works_now("kernel symbols")) GTEST_SKIP() << "this kernel lacks: iter/ksym";
+  stage_.start(nullptr, {"dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "status=none"}, -1, false);
+  record_for(1);
+  const std::string tree = tree_of(file_, 0);
+  EXPECT_NE(tree.find("do_syscall_64"), std::string::npos);
+  EXPECT_NE(tree.find("ksys_read"), std::string::npos);
+}
+
+// A process with code that is in no file, and a map of it as JIT compilers write one.
+class Jitted {
+ public:
+  Jitted() {
+    const pid_t parent = getpid();
+    pid_ = fork();
+    if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent) _exit(1);
+      loop_for_ever();
+    }
+  }
+  ~Jitted() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    std::error_code ignored;
+    std::filesystem::remove(map_of(pid_), ignored);
+  }
+  Jitted(const Jitted&) = delete;
+  Jitted& operator=(const Jitted&) = delete;
+  [[nodiscard]] int pid() const { return pid_; }
+
+ private:
+  static std::string map_of(int pid) { return "/tmp/perf-" + std::to_string(pid) + ".map"; }
+
+  [[noreturn]] static void loop_for_ever() {
+    void* code =
+        mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (code == MAP_FAILED) _exit(1);
+    static constexpr unsigned char kLoop[] = {0xf3, 0x90, 0xeb, 0xfc};  // pause; jmp
+    std::memcpy(code, kLoop, sizeof kLoop);
+    std::ostringstream line;
+    line << std::hex << reinterpret_cast<uintptr_t>(code) << " 1000 jitted::endless_loop\n";
+    write_file(map_of(getpid()), line.str());
+    reinterpret_cast<void (*)()>(code)();
+    _exit(1);
+  }
+
+  pid_t pid_ = -1;
+};
+
+TEST_F(SymbolsTest, JittedCodeHasTheNamesOfItsMap) {
+#ifndef __x86_64__
+  GTEST_SKIP() << "machine code for x86-64";
+#endif
+  const Jitted jitted;
+  record_for(1);
+  const std::string tree = tree_of(file_, jitted.pid());
+  EXPECT_NE(tree.find("jitted::endless_loop"), std::string::npos) << tree;
+}
+
+}  // namespace
+}  // namespace pkprof::live
