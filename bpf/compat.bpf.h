@@ -44,6 +44,30 @@ struct request_sock___timer {
 	struct timer_list rsk_timer;
 } __attribute__((preserve_access_index));
 
+struct timer_list___function {
+	void *function;
+} __attribute__((preserve_access_index));
+
+struct hrtimer___function {
+	void *function;
+} __attribute__((preserve_access_index));
+
+struct hrtimer___private {
+	void *__function; /* since 6.15 no one is to touch it */
+} __attribute__((preserve_access_index));
+
+static __always_inline __u64 pk_hrtimer_function(__u64 timer)
+{
+	if (bpf_core_field_exists(struct hrtimer___private, __function))
+		return (__u64)BPF_CORE_READ((struct hrtimer___private *)timer, __function);
+	return (__u64)BPF_CORE_READ((struct hrtimer___function *)timer, function);
+}
+
+static __always_inline __u64 pk_timer_function(__u64 timer)
+{
+	return (__u64)BPF_CORE_READ((struct timer_list___function *)timer, function);
+}
+
 #define PK_OFFSET_IF_EXISTS(type, field)                                                       \
 	(bpf_core_field_exists(struct type, field) ? (long)bpf_core_field_offset(struct type, field) : -1)
 

@@ -149,6 +149,9 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		phase = PK_PHASE_TIMER;
 	} else if (place->at & (PK_AT_SEND | PK_AT_QDISC)) {
 		phase = PK_PHASE_TRANSMIT;
+	} else if (place->vec == PK_VEC_HRTIMER || place->vec == PK_VEC_TASKLET) {
+		phase = PK_PHASE_TRANSMIT;
+		charge->reason = PK_UNTRACKED;
 	} else {
 		phase = place->vec == PK_VEC_NONE ? PK_PHASE_ENTRY : PK_PHASE_BEFORE;
 		if (place->vec == PK_VEC_NONE)

@@ -40,11 +40,16 @@ static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *p
 	case PK_VEC_NONE:
 		pk_net_sample(c, place, charge);
 		return;
-	case PK_VEC_TIMER:
 	case PK_VEC_HRTIMER:
 	case PK_VEC_TASKLET:
+	case PK_VEC_TIMER:
 	case PK_VEC_HI:
-		if (place->at & (PK_AT_TIMER | PK_AT_SEND | PK_AT_TRANSMIT)) {
+		/*
+		 * Timers that run in softirqs are mostly pacing, tasklets mostly small queues:
+		 * between two of them, the next one may send. Timers of the other kind are many.
+		 */
+		if (place->at & (PK_AT_TIMER | PK_AT_SEND | PK_AT_TRANSMIT) ||
+		    place->vec == PK_VEC_HRTIMER || place->vec == PK_VEC_TASKLET) {
 			pk_net_sample(c, place, charge);
 			return;
 		}

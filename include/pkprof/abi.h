@@ -178,6 +178,7 @@ enum pk_timer {
 	PK_TIMER_PACING,
 	PK_TIMER_COMPRESSED_ACK,
 	PK_TIMER_REQUEST,
+	PK_TIMERS,
 };
 
 struct pk_function {
@@ -194,6 +195,7 @@ struct pk_config {
 	__u64 kernel_stat;
 	__u64 preempt_count;
 	__u64 period;             /* ns between samples */
+	__u64 timer_function[PK_TIMERS]; /* addresses, by enum pk_timer; 0 when not known */
 };
 
 /* Per-CPU counters; what went wrong is never silent. */

@@ -74,6 +74,8 @@ FunctionTable find_functions(const KernelSymbols& symbols) {
     if (it == known.end() || s.name.starts_with("__pfx_")) continue;
     table.entries.push_back({s.start, s.end, it->second->class_, it->second->arg});
     found[it->second->class_] = true;
+    if (it->second->class_ == PK_FN_TIMER && s.name == it->first)
+      table.timers[it->second->arg] = s.start;
   }
   std::sort(table.entries.begin(), table.entries.end(),
             [](const pk_function& a, const pk_function& b) { return a.start < b.start; });

@@ -12,6 +12,7 @@ namespace pkprof {
 
 struct FunctionTable {
   std::vector<pk_function> entries;  // sorted by start
+  uint64_t timers[PK_TIMERS] = {};   // start of each socket timer's function, 0 when not found
   std::vector<std::string> missing;  // kinds of places that no symbol was found for
 };
 

@@ -128,6 +128,8 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
   if (functions) {
     std::copy(functions->entries.begin(), functions->entries.end(),
               const_cast<pk_function*>(s->rodata->functions));
+    std::copy(std::begin(functions->timers), std::end(functions->timers),
+              const_cast<__u64*>(s->rodata->config.timer_function));
     // Unused entries lie above every address.
     for (size_t i = functions->entries.size(); i < PK_FUNCTIONS; ++i)
       const_cast<pk_function*>(s->rodata->functions)[i].start = UINT64_MAX;
