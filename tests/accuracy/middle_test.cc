@@ -8,6 +8,7 @@
 namespace pkprof::accuracy {
 namespace {
 
+using live::must;
 using testnet::Namespace;
 
 class MiddleTest : public testing::Test {
@@ -35,6 +36,7 @@ class MiddleTest : public testing::Test {
     must(server_->set_rps("veth0", 1UL << live::last_cpu()));
   }
 
+  live::Turn turn_;
   live::Stage stage_;
   std::optional<Namespace> client_, middle_, server_;
   int hog_ = 0;

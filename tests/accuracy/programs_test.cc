@@ -10,6 +10,7 @@ namespace {
 
 using live::Argv;
 using live::find_program;
+using live::must;
 using testnet::Pair;
 using namespace std::chrono_literals;
 

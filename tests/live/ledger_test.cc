@@ -73,8 +73,9 @@ TEST_F(LedgerTest, ChildrenThatExecHaveTheirOwnFunctions) {
   EXPECT_EQ(done.status, 0) << done.err;
   const Report report = read_report(file_);
   EXPECT_EQ(report.pids_of("pk_hog").size(), 2) << report.text;
-  for (const char* view : {"flat", "tree"}) {
-    const Finished shown = run_pkprof({"report", file_, "--view", view}, {.env = {"COLUMNS=200"}});
+  for (const Argv& view : {Argv{"report", file_, "--view", "flat"},
+                           Argv{"report", file_, "--view", "tree", "--threshold", "0"}}) {
+    const Finished shown = run_pkprof(view, {.env = {"COLUMNS=200"}});
     EXPECT_NE(shown.out.find("run(int, char**)"), std::string::npos) << shown.out.substr(0, 2000);
     EXPECT_NE(shown.out.find("burn_us"), std::string::npos) << shown.out.substr(0, 2000);
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenario.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +16,10 @@
 namespace pkprof::live {
 
 using testnet::Child;
+
+Turn::Turn() : lock_(open("/run/pkprof-live.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+  if (lock_.valid()) flock(lock_.get(), LOCK_EX);
+}
 
 Stage::~Stage() {
   // All are told before any is waited for.

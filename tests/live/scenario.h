@@ -35,6 +35,15 @@ class Stage {
   std::deque<testnet::Child> children_;
 };
 
+// Suites that run side by side take turns, a test at a time: each would be the other's noise.
+class Turn {
+ public:
+  Turn();
+
+ private:
+  Fd lock_;
+};
+
 // A prefork server and its workers, once there are as many as `count`.
 [[nodiscard]] std::set<int> with_children(int pid, size_t count);
 
@@ -85,6 +94,7 @@ class PairTest : public testing::Test {
   int serve(Argv argv);
   int talk(Argv argv);
 
+  Turn turn_;
   Stage stage_;
   std::optional<testnet::Pair> pair_;
   int hog_ = 0;
