@@ -31,6 +31,7 @@ static __always_inline void pk_leave(struct pk_cpu *c, __u64 entered)
  */
 static __noinline int pk_handover_slow(struct pk_cpu *c, __u64 skb)
 {
+	struct pk_packet_info info = {};
 	__u64 entered;
 
 	if (!c)
@@ -40,8 +41,9 @@ static __noinline int pk_handover_slow(struct pk_cpu *c, __u64 skb)
 		pk_net_close(c);
 	} else if (c->armed == PK_PHASE_BEFORE || c->armed == PK_PHASE_ENTRY) {
 		c->charge.vec = PK_VEC_NET_RX;
-		pk_net_address(c, skb, true);
-		pk_net_settle(c, c->object && c->waits ? c->object : pk_address_object(skb));
+		pk_parse_packet(skb, true, &info);
+		c->charge.reason = info.reason;
+		pk_net_settle(c, info.waits ? info.object : pk_packet_object(skb, &info));
 	}
 	pk_leave(c, entered);
 	return 0;
@@ -52,14 +54,17 @@ int BPF_PROG(pk_napi_gro_receive, struct sk_buff *skb)
 {
 	struct pk_cpu *c = this_cpu();
 
+	/* For telling another CPU of it (PK_AT_STEER): this packet, not one that was sent. */
 	c->tx_sk = 0;
+	c->skb = (__u64)skb;
 	if (likely(!c->armed))
 		return 0;
 	return pk_handover_slow(c, pk_plain(c, skb));
 }
 
 /* The packet brought an account along from another CPU, or from its driver. */
-static __always_inline void pk_carry(struct pk_cpu *c, __u64 skb, __u64 object)
+static __always_inline void pk_carry(struct pk_cpu *c, __u64 skb, __u64 object,
+				     struct pk_packet_info *info)
 {
 	if (!c->armed) {
 		c->charge.samples = 0;
@@ -69,7 +74,7 @@ static __always_inline void pk_carry(struct pk_cpu *c, __u64 skb, __u64 object)
 						       PK_RUNS_UNKNOWN;
 		c->receivers = 0;
 		c->tap = 0;
-		pk_net_address(c, skb, true);
+		pk_net_at_packet(c, skb, info);
 		c->armed = PK_PHASE_PACKET;
 	}
 	c->carried = object;
@@ -77,11 +82,13 @@ static __always_inline void pk_carry(struct pk_cpu *c, __u64 skb, __u64 object)
 
 static __noinline int pk_receive_slow(struct pk_cpu *c, __u64 skb)
 {
+	struct pk_packet_info info = {};
 	__u64 entered, object;
 
 	if (!c)
 		return 0;
 	entered = pk_enter(c);
+	pk_parse_packet(skb, true, &info);
 	if (!c->armed) {
 		/* only the packet's own account, below */
 	} else if (!pk_same_run(c)) {
@@ -90,17 +97,18 @@ static __noinline int pk_receive_slow(struct pk_cpu *c, __u64 skb)
 		c->charge.vec = PK_VEC_NET_RX;
 		if (c->runs != PK_RUNS_UNKNOWN)
 			c->runs = pk_softirq_runs(c, PK_VEC_NET_RX);
-		pk_net_address(c, skb, true);
+		pk_net_at_packet(c, skb, &info);
 		c->armed = PK_PHASE_PACKET;
 	} else if (c->armed == PK_PHASE_PACKET) {
-		if (c->packet != skb)
-			pk_net_close(c); /* that packet is done */
+		/* The same again: decapsulated, or up from a bridge; or the next fragment. */
+		if (c->packet == skb || (c->datagram && c->datagram == info.datagram))
+			pk_net_at_packet(c, skb, &info);
 		else
-			pk_net_address(c, skb, true); /* decapsulated, or up from a bridge */
+			pk_net_close(c); /* that packet is done */
 	}
-	object = pk_address_object(skb);
+	object = pk_packet_object(skb, &info);
 	if (pk_on_account(object))
-		pk_carry(c, skb, object);
+		pk_carry(c, skb, object, &info);
 	pk_leave(c, entered);
 	return 0;
 }
@@ -195,6 +203,7 @@ static __noinline int pk_drop_slow(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 		.basis = PK_BASIS_PROVISIONAL,
 		.syscall = PK_NO_SYSCALL,
 	};
+	struct pk_packet_info info = {};
 	__u64 entered, *owner, object;
 
 	if (!c)
@@ -202,7 +211,8 @@ static __noinline int pk_drop_slow(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 	entered = pk_enter(c);
 	if (!c->armed || c->packet != skb) {
 		/* Thrown away before it was processed: what it carried is for nobody. */
-		object = pk_address_object(skb);
+		pk_parse_packet(skb, false, &info);
+		object = pk_packet_object(skb, &info);
 		if (pk_on_account(object))
 			pk_attribute(c, object, &nobody);
 	} else if (!pk_same_run(c)) {
@@ -253,6 +263,7 @@ int BPF_PROG(pk_kfree_skb_rx, struct sk_buff *skb, void *location, int reason, s
 
 static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 {
+	struct pk_packet_info info = {};
 	__u64 entered;
 
 	if (!c)
@@ -269,9 +280,10 @@ static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 		if (sk) {
 			pk_net_settle(c, pk_sock_object(sk));
 		} else if (skb == c->packet) {
-			pk_charge_nobody(c, &c->charge, PK_FORWARDED);
-			c->stats.settled++;
-			c->armed = PK_PHASE_NONE;
+			/* Its receiver may be on this machine: then it brings the account there. */
+			pk_parse_packet(skb, false, &info);
+			c->charge.reason = PK_FORWARDED;
+			pk_net_settle(c, pk_packet_object(skb, &info));
 		}
 		break;
 	case PK_PHASE_TRANSMIT:

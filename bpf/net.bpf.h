@@ -75,17 +75,24 @@ static __always_inline bool pk_same_run(struct pk_cpu *c)
 	return runs == c->runs;
 }
 
-/* Notes whom the packet is addressed to, for when no hook says. */
+/* The packet that the account is for now, and whom it is addressed to, for when no hook says. */
+static __always_inline void pk_net_at_packet(struct pk_cpu *c, __u64 skb,
+					     struct pk_packet_info *info)
+{
+	c->packet = skb;
+	c->datagram = info->datagram;
+	c->object = info->object;
+	c->waits = info->waits;
+	c->shared = info->shared;
+	c->charge.reason = info->reason;
+}
+
 static __always_inline void pk_net_address(struct pk_cpu *c, __u64 skb, bool at_data)
 {
-	struct pk_packet_info info;
+	struct pk_packet_info info = {};
 
-	c->packet = skb;
 	pk_parse_packet(skb, at_data, &info);
-	c->object = info.object;
-	c->waits = info.waits;
-	c->shared = info.shared;
-	c->charge.reason = info.reason;
+	pk_net_at_packet(c, skb, &info);
 }
 
 static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)

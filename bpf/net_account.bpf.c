@@ -99,7 +99,11 @@ static __always_inline void pk_net_sample_packet(struct pk_cpu *c, struct pk_pla
 	}
 	if (place->at & PK_AT_TRANSMIT && !(place->at & PK_AT_TAP)) {
 		if (!c->tx_sk) {
-			pk_charge_nobody(c, charge, PK_FORWARDED);
+			struct pk_packet_info info = {};
+
+			pk_parse_packet(c->skb, false, &info);
+			charge->reason = PK_FORWARDED;
+			pk_hash(c, pk_packet_object(c->skb, &info), charge);
 			return;
 		}
 		if (!pk_sock_of_kernel(c->tx_sk)) {
@@ -136,10 +140,16 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 			pk_hash(c, pk_sock_object(c->tx_sk), charge);
 		return 0;
 	}
-	/* Unless a driver brought them, the packets for other CPUs are those just sent (veth, lo). */
+	/* Telling other CPUs of packets queued for them: what was just sent over a veth, */
 	if (place->at & PK_AT_STEER && c->tx_sk) {
 		pk_hash(c, pk_sock_object(c->tx_sk), charge);
 		return 0;
+	}
+	/* or what a driver handed over last. It may have gone on by now: by its address. */
+	if (place->at & PK_AT_STEER && !c->tx_sk && c->skb) {
+		pk_net_arm(c, place, charge, PK_PHASE_PACKET);
+		pk_net_address(c, c->skb, false);
+		return pk_net_close(c);
 	}
 	c->object = 0;
 	c->packet = 0;

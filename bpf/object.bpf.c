@@ -81,6 +81,13 @@ struct pk_ipv6 {
 	__be32 dest[4];
 };
 
+struct pk_fragment {
+	__u8 protocol;
+	__u8 reserved;
+	__be16 offset;
+	__be32 id;
+};
+
 int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info)
 {
 	struct sk_buff *skb = (void *)skbp;
@@ -93,6 +100,8 @@ int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info)
 	if (!info)
 		return 0;
 	info->object = 0;
+	info->datagram = 0;
+	info->ends = 0;
 	info->shared = 0;
 	info->waits = 0;
 	info->reason = PK_EXPIRED;
@@ -117,6 +126,9 @@ int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info)
 		l4 = ip.protocol;
 		local = ip.dest;
 		remote = ip.source;
+		if (ip.frag & bpf_htons(0x3fff)) /* more to come, or not the first */
+			info->datagram = pk_mix(pk_mix(config.seed ^ PK_SALT_FRAGMENT, local),
+						remote << 16 | ip.id);
 		if (ip.frag & bpf_htons(0x1fff))
 			return 0; /* not the first fragment: no ports */
 		th = nh + (ip.vihl & 15) * 4;
@@ -129,10 +141,23 @@ int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info)
 		local = pk_fold_v6(ip.dest);
 		remote = pk_fold_v6(ip.source);
 		th = nh + sizeof(ip);
+		if (l4 == IPPROTO_FRAGMENT) {
+			struct pk_fragment f;
+
+			if (bpf_probe_read_kernel(&f, sizeof(f), th))
+				return 0;
+			info->datagram = pk_mix(pk_mix(config.seed ^ PK_SALT_FRAGMENT, local),
+						remote << 32 ^ f.id);
+			if (f.offset & bpf_htons(0xfff8))
+				return 0;
+			l4 = f.protocol;
+			th += sizeof(f);
+		}
 	} else {
 		info->reason = protocol == ETH_P_ARP ? PK_ARP : PK_PROTOCOL;
 		return 0;
 	}
+	info->ends = pk_mix(pk_mix(config.seed, local), remote);
 	if (l4 == IPPROTO_ICMP || l4 == IPPROTO_ICMPV6) {
 		info->reason = PK_ICMP;
 		return 0;
@@ -143,6 +168,7 @@ int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info)
 	}
 	if (bpf_probe_read_kernel(&ports, sizeof(ports), th))
 		return 0;
+	info->ends = pk_mix(info->ends, (__u32)ports.source << 16 | ports.dest);
 	info->waits = l4 == IPPROTO_TCP;
 	if (l4 == IPPROTO_TCP)
 		info->object = pk_tcp_object(net, local, remote,

@@ -15,7 +15,7 @@
 #include "state.bpf.h"
 
 /* Seeds that keep the kinds of objects apart. */
-enum { PK_SALT_TCP = 0x7463, PK_SALT_SOCK = 0x736b, PK_SALT_UDP_PORT = 0x7564 };
+enum { PK_SALT_TCP = 0x7463, PK_SALT_SOCK = 0x736b, PK_SALT_UDP_PORT = 0x7564, PK_SALT_FRAGMENT = 0x6672 };
 
 /*
  * The low bits of a number are the object's slot, and are made from what a hook has at hand with
@@ -107,6 +107,8 @@ static __always_inline bool pk_sock_of_kernel(__u64 skp)
 
 struct pk_packet_info {
 	__u64 object; /* TCP connection or UDP port it is addressed to, 0 for none */
+	__u64 ends;   /* both ends of it, in whatever namespace it is */
+	__u64 datagram; /* number of the datagram that this is a fragment of, 0 if it is whole */
 	__u8 waits;   /* a consumer will test for the object: it may stay on account */
 	__u8 reason;  /* to give when nobody claims it */
 	__u8 shared;  /* to a multicast or broadcast address: may have several receivers */
@@ -117,5 +119,17 @@ struct pk_packet_info {
  * (at netif_receive_skb), else where skb->network_header says (later).
  */
 int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info);
+
+/*
+ * The number of a packet with an account of its own, which it carries from one CPU to another or
+ * through a bridge. Buffers' addresses come round again at once, so what the packet is addressed
+ * to is part of it.
+ */
+static __always_inline __u64 pk_packet_object(__u64 skb, struct pk_packet_info *info)
+{
+	__u64 object = pk_address_object(skb);
+
+	return pk_number(pk_mix(object, info->ends), object & (PK_SLOTS - 1));
+}
 
 #endif

@@ -66,7 +66,7 @@ struct labels_map {
 
 struct owners_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 32768);
+	__uint(max_entries, 65536);
 	__type(key, __u64);
 	__type(value, __u64);
 };

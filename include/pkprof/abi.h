@@ -242,6 +242,7 @@ struct pk_cpu {
 	struct pk_charge charge;
 	__u64 task;      /* that the softirq interrupted */
 	__u64 packet;    /* skb, in PK_PHASE_PACKET */
+	__u64 datagram;  /* number of the datagram of which the packet is a fragment, or 0 */
 	__u64 object;    /* that gets the charge if no hook names a better one; 0 for none */
 	__u64 carried;   /* number of the packet, if it came with an account of its own */
 	__u64 sockets[4]; /* receivers of a multicast packet so far */

@@ -51,7 +51,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"Stream4", Pair::kServer4, 98, {}, kStream},
         Case{"Stream6", Pair::kServer6, 98, {}, kStream},
-        Case{"StreamReno", Pair::kServer4, 98, {}, {"pk_tcp", "stream", "--congestion", "reno"}},
+        // Deferred sending that finds the socket held by its owner is not seen to send.
+        Case{"StreamReno", Pair::kServer4, 95, {}, {"pk_tcp", "stream", "--congestion", "reno"}},
         Case{"Stream8", Pair::kServer4, 98, {}, {"pk_tcp", "stream", "--connections", "8"}},
         Case{"Rr4", Pair::kServer4, 98, kEcho, {"pk_tcp", "rr"}},
         Case{"Rr6", Pair::kServer6, 98, kEcho, {"pk_tcp", "rr"}},

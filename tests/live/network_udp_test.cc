@@ -11,13 +11,14 @@ using testnet::Pair;
 class NetworkUdpTest : public PairTest {
  protected:
   // The figures: of NET_RX time on the bystander's CPU.
-  void expect_receivers_are_charged(const std::set<int>& receivers, int sender) {
+  void expect_receivers_are_charged(const std::set<int>& receivers, int sender,
+                                    double unclaimed = 1) {
     std::set<int> pinned = receivers;
     pinned.insert(sender);
     const Report report = observe({.counted = [&](const Report& r) {
       return r.sum([&](const Flow& f) { return is_received_elsewhere(f, pinned); });
     }});
-    expect_shares(report, received_elsewhere(report, receivers, hog_, pinned), 98, 1);
+    expect_shares(report, received_elsewhere(report, receivers, hog_, pinned), 98, unclaimed);
   }
 };
 
@@ -26,6 +27,7 @@ struct Case {
   const char* to;
   Argv receive;
   Argv send;
+  double unclaimed = 1;  // percent at most
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -40,7 +42,7 @@ TEST_P(NetworkUdpModes, ReceiverIsCharged) {
   Argv send = {"pk_udp", "send", "--to", GetParam().to, "--port", "7001"};
   send.insert(send.end(), GetParam().send.begin(), GetParam().send.end());
   const int receiver = serve(receive);
-  expect_receivers_are_charged({receiver}, talk(send));
+  expect_receivers_are_charged({receiver}, talk(send), GetParam().unclaimed);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -52,7 +54,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Busy6", Pair::kServer6, {"--mode", "busy"}, {}},
         Case{"PollRecvmmsg", Pair::kServer4, {"--mode", "poll", "--call", "recvmmsg"}, {}},
         Case{"Connected", Pair::kServer4, {}, {"--connect"}},
-        Case{"Fragments", Pair::kServer4, {}, {"--size", "8000", "--pps", "20000"}}),
+        // A fragment that is alone in its softirq run has no port to go by.
+        Case{"Fragments", Pair::kServer4, {}, {"--size", "8000", "--pps", "20000"}, 2}),
     [](const auto& chosen) { return std::string(chosen.param.name); });
 
 TEST_F(NetworkUdpTest, SlowReceiverIsChargedForWhatItsFullBufferDrops) {
