@@ -69,11 +69,7 @@ TEST_F(MiddleTest, Forwarding) {
   const int receiver = stage_.start(&*server_, {"pk_udp", "recv", "--port", "7001"}, 0);
   const int sender =
       stage_.start(&*client_, {"pk_udp", "send", "--to", "10.79.1.2", "--port", "7001"}, 0);
-  const Observed seen = measure("UDP through a router", {{receiver, sender}, hog_, {}}, {0, 100});
-  remark("the router's own work is unclaimed: forwarded");
-  EXPECT_GE(seen.shares.ends + seen.shares.unclaimed, 98) << describe(seen.report);
-  EXPECT_GT(seen.report.samples(seen.report.unclaimed_ns("forwarded")), 20)
-      << describe(seen.report);
+  measure("UDP through a router", {{receiver, sender}, hog_, {}}, {95, 5});
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST_F(AccuracyTest, TwoReceiversAtThreeToOne) {
   const int sender = talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001,7002",
                            "--ratio", "3:1", "--pps", "120000"});
   const std::set<int> pinned = {one, two, sender};
-  const Observed seen = measure("UDP to two, 3:1", {{one, two}, hog_, pinned}, {98, 1}, 10);
+  const Observed seen = measure("UDP to two, 3:1", {{one, two}, hog_, pinned}, {98, 1}, 20);
   const auto charged = [&](int served) {
     return static_cast<double>(seen.report.sum([&](const live::Flow& f) {
       return is_received_elsewhere(f, pinned) && f.served == served;

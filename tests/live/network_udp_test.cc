@@ -10,7 +10,7 @@ using testnet::Pair;
 
 class NetworkUdpTest : public PairTest {
  protected:
-  // The figures: of NET_RX time on the bystander's CPU.
+  // Of NET_RX time on the bystander's CPU.
   void expect_receivers_are_charged(const std::set<int>& receivers, int sender,
                                     double unclaimed = 1) {
     std::set<int> pinned = receivers;
