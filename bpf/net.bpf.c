@@ -31,7 +31,7 @@ static __always_inline void pk_leave(struct pk_cpu *c, __u64 entered)
  */
 static __noinline int pk_handover_slow(struct pk_cpu *c, __u64 skb)
 {
-	struct pk_packet_info info = {};
+	struct pk_packet_info *info = pk_info(c);
 	__u64 entered;
 
 	if (!c)
@@ -41,9 +41,9 @@ static __noinline int pk_handover_slow(struct pk_cpu *c, __u64 skb)
 		pk_net_close(c);
 	} else if (c->armed == PK_PHASE_BEFORE || c->armed == PK_PHASE_ENTRY) {
 		c->charge.vec = PK_VEC_NET_RX;
-		pk_parse_packet(skb, true, &info);
-		c->charge.reason = info.reason;
-		pk_net_settle(c, info.waits ? info.object : pk_packet_object(skb, &info));
+		pk_parse_packet(skb, true, info);
+		c->charge.reason = info->reason;
+		pk_net_settle(c, info->waits ? info->object : pk_packet_object(skb, info));
 	}
 	pk_leave(c, entered);
 	return 0;
@@ -82,13 +82,13 @@ static __always_inline void pk_carry(struct pk_cpu *c, __u64 skb, __u64 object,
 
 static __noinline int pk_receive_slow(struct pk_cpu *c, __u64 skb)
 {
-	struct pk_packet_info info = {};
+	struct pk_packet_info *info = pk_info(c);
 	__u64 entered, object;
 
 	if (!c)
 		return 0;
 	entered = pk_enter(c);
-	pk_parse_packet(skb, true, &info);
+	pk_parse_packet(skb, true, info);
 	if (!c->armed) {
 		/* only the packet's own account, below */
 	} else if (!pk_same_run(c)) {
@@ -97,18 +97,18 @@ static __noinline int pk_receive_slow(struct pk_cpu *c, __u64 skb)
 		c->charge.vec = PK_VEC_NET_RX;
 		if (c->runs != PK_RUNS_UNKNOWN)
 			c->runs = pk_softirq_runs(c, PK_VEC_NET_RX);
-		pk_net_at_packet(c, skb, &info);
+		pk_net_at_packet(c, skb, info);
 		c->armed = PK_PHASE_PACKET;
 	} else if (c->armed == PK_PHASE_PACKET) {
 		/* The same again: decapsulated, or up from a bridge; or the next fragment. */
-		if (c->packet == skb || (c->datagram && c->datagram == info.datagram))
-			pk_net_at_packet(c, skb, &info);
+		if (c->packet == skb || (c->datagram && c->datagram == info->datagram))
+			pk_net_at_packet(c, skb, info);
 		else
 			pk_net_close(c); /* that packet is done */
 	}
-	object = pk_packet_object(skb, &info);
+	object = pk_packet_object(skb, info);
 	if (pk_on_account(object))
-		pk_carry(c, skb, object, &info);
+		pk_carry(c, skb, object, info);
 	pk_leave(c, entered);
 	return 0;
 }
@@ -203,7 +203,7 @@ static __noinline int pk_drop_slow(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 		.basis = PK_BASIS_PROVISIONAL,
 		.syscall = PK_NO_SYSCALL,
 	};
-	struct pk_packet_info info = {};
+	struct pk_packet_info *info = pk_info(c);
 	__u64 entered, *owner, object;
 
 	if (!c)
@@ -211,8 +211,8 @@ static __noinline int pk_drop_slow(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 	entered = pk_enter(c);
 	if (!c->armed || c->packet != skb) {
 		/* Thrown away before it was processed: what it carried is for nobody. */
-		pk_parse_packet(skb, false, &info);
-		object = pk_packet_object(skb, &info);
+		pk_parse_packet(skb, false, info);
+		object = pk_packet_object(skb, info);
 		if (pk_on_account(object))
 			pk_attribute(c, object, &nobody);
 	} else if (!pk_same_run(c)) {
@@ -263,7 +263,7 @@ int BPF_PROG(pk_kfree_skb_rx, struct sk_buff *skb, void *location, int reason, s
 
 static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 {
-	struct pk_packet_info info = {};
+	struct pk_packet_info *info = pk_info(c);
 	__u64 entered;
 
 	if (!c)
@@ -281,9 +281,9 @@ static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 			pk_net_settle(c, pk_sock_object(sk));
 		} else if (skb == c->packet) {
 			/* Its receiver may be on this machine: then it brings the account there. */
-			pk_parse_packet(skb, false, &info);
+			pk_parse_packet(skb, false, info);
 			c->charge.reason = PK_FORWARDED;
-			pk_net_settle(c, pk_packet_object(skb, &info));
+			pk_net_settle(c, pk_packet_object(skb, info));
 		}
 		break;
 	case PK_PHASE_TRANSMIT:

@@ -89,10 +89,10 @@ static __always_inline void pk_net_at_packet(struct pk_cpu *c, __u64 skb,
 
 static __always_inline void pk_net_address(struct pk_cpu *c, __u64 skb, bool at_data)
 {
-	struct pk_packet_info info = {};
+	struct pk_packet_info *info = pk_info(c);
 
-	pk_parse_packet(skb, at_data, &info);
-	pk_net_at_packet(c, skb, &info);
+	pk_parse_packet(skb, at_data, info);
+	pk_net_at_packet(c, skb, info);
 }
 
 static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)

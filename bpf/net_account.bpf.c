@@ -99,11 +99,11 @@ static __always_inline void pk_net_sample_packet(struct pk_cpu *c, struct pk_pla
 	}
 	if (place->at & PK_AT_TRANSMIT && !(place->at & PK_AT_TAP)) {
 		if (!c->tx_sk) {
-			struct pk_packet_info info = {};
+			struct pk_packet_info *info = pk_info(c);
 
-			pk_parse_packet(c->skb, false, &info);
+			pk_parse_packet(c->skb, false, info);
 			charge->reason = PK_FORWARDED;
-			pk_hash(c, pk_packet_object(c->skb, &info), charge);
+			pk_hash(c, pk_packet_object(c->skb, info), charge);
 			return;
 		}
 		if (!pk_sock_of_kernel(c->tx_sk)) {

@@ -105,15 +105,6 @@ static __always_inline bool pk_sock_of_kernel(__u64 skp)
 	return BPF_CORE_READ_BITFIELD_PROBED(sk, __sk_common.skc_net_refcnt) == 0;
 }
 
-struct pk_packet_info {
-	__u64 object; /* TCP connection or UDP port it is addressed to, 0 for none */
-	__u64 ends;   /* both ends of it, in whatever namespace it is */
-	__u64 datagram; /* number of the datagram that this is a fragment of, 0 if it is whole */
-	__u8 waits;   /* a consumer will test for the object: it may stay on account */
-	__u8 reason;  /* to give when nobody claims it */
-	__u8 shared;  /* to a multicast or broadcast address: may have several receivers */
-};
-
 /*
  * Reads whom a received packet is addressed to. `at_data`: the network header is at skb->data
  * (at netif_receive_skb), else where skb->network_header says (later).

@@ -100,6 +100,11 @@ static __always_inline struct pk_cpu *this_cpu(void)
 	return &cpus[cpu & (PK_MAX_CPUS - 1)];
 }
 
+static __always_inline struct pk_packet_info *pk_info(struct pk_cpu *c)
+{
+	return &c->info[c->sampling & 1];
+}
+
 /*
  * A pointer as a plain number: the verifier lets no one calculate with a typed pointer, and
  * forgets its type on the way through memory.

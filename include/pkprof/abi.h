@@ -217,6 +217,17 @@ struct pk_stats {
 	__u64 consumed;      /* accounts taken by a consumer */
 };
 
+/* What a packet's headers say. */
+struct pk_packet_info {
+	__u64 object; /* TCP connection or UDP port it is addressed to, 0 for none */
+	__u64 ends;   /* both ends of it, in whatever namespace it is */
+	__u64 datagram; /* number of the datagram that this is a fragment of, 0 if it is whole */
+	__u8 waits;   /* a consumer will test for the object: it may stay on account */
+	__u8 reason;  /* to give when nobody claims it */
+	__u8 shared;  /* to a multicast or broadcast address: may have several receivers */
+	__u8 pad[5];
+};
+
 /* Where an account that waits for a hook stands. */
 enum pk_phase {
 	PK_PHASE_NONE = 0,
@@ -263,6 +274,7 @@ struct pk_cpu {
 	__u64 plain;      /* see pk_plain() */
 	__u32 sampling;   /* inside the sampler, which may have interrupted a hook */
 	__u32 pad3;
+	struct pk_packet_info info[2]; /* read last: a hook's, the sampler's; the BPF stack is short */
 	struct pk_key row[2]; /* for looking up counts: a hook's, the sampler's */
 	__u64 percpu;     /* base of this CPU's per-CPU area, 0 before it is known */
 
