@@ -171,6 +171,11 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 			c->object = pk_sock_object(c->tx_sk);
 			c->waits = 1;
 		}
+		/* This loop runs for packets only: if none comes, the last one was this run's. */
+		if (place->at & PK_AT_BACKLOG && c->sk && !pk_sock_listens(c->sk)) {
+			c->object = pk_sock_object(c->sk);
+			c->waits = 1;
+		}
 	}
 	pk_net_arm(c, place, charge, phase);
 	return 0;

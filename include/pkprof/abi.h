@@ -168,6 +168,7 @@ enum pk_function_class {
 	PK_FN_SEND,        /* deferred sending by a protocol */
 	PK_FN_QDISC,
 	PK_FN_DELIVER,     /* delivery to one of several receivers */
+	PK_FN_BACKLOG,     /* the loop over packets that this CPU was given (veth, loopback, steering) */
 	PK_FN_STEER,       /* telling other CPUs of packets queued for them */
 };
 

@@ -44,6 +44,7 @@ constexpr Known known_functions[] = {
     {"udpv6_queue_rcv_skb", PK_FN_DELIVER, 0},
     {"udp_queue_rcv_one_skb", PK_FN_DELIVER, 0},
     {"udpv6_queue_rcv_one_skb", PK_FN_DELIVER, 0},
+    {"process_backlog", PK_FN_BACKLOG, 0},
     {"net_rps_send_ipi", PK_FN_STEER, 0},
     {"net_rps_action_and_irq_enable", PK_FN_STEER, 0},
     {"raw_rcv", PK_FN_DELIVER, 0},
