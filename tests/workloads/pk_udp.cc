@@ -31,8 +31,8 @@ int run(int argc, char** argv) {
   recv.common.add_to(*receiver);
   receiver->add_option("--bind", recv.bind, "local address (default: all of IPv6 and IPv4)");
   receiver->add_option("--port", recv.port, "local port")->required();
-  receiver->add_option("--mode", recv.mode, "how to wait: block, poll, busy or epoll")
-      ->check(CLI::IsMember({"block", "poll", "busy", "epoll"}));
+  receiver->add_option("--mode", recv.mode, "how to wait: block, poll, busy, epoll or nap")
+      ->check(CLI::IsMember({"block", "poll", "busy", "epoll", "nap"}));
   receiver->add_option("--call", recv.call, "how to read: recvfrom, recvmsg, recvmmsg or read")
       ->check(CLI::IsMember({"recvfrom", "recvmsg", "recvmmsg", "read"}));
   receiver->add_option("--multicast", recv.multicast, "join this group on --device");

@@ -59,7 +59,7 @@ class TestnetTest : public testing::Test {
 };
 
 TEST_F(TestnetTest, EveryReceiveModeCountsWhatWasSent) {
-  for (const char* mode : {"block", "poll", "busy", "epoll"}) {
+  for (const char* mode : {"block", "poll", "busy", "epoll", "nap"}) {
     for (const char* call : {"recvfrom", "recvmsg", "recvmmsg", "read"}) {
       SCOPED_TRACE(std::string(mode) + " " + call);
       auto receiver = start(pair_->server,
