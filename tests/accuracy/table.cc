@@ -51,15 +51,18 @@ class Printer : public testing::Environment {
 }  // namespace
 
 Observed measure(const std::string& scenario, const Work& work, const Limits& limits,
-                 double seconds) {
+                 const Amount& amount) {
   const auto counted = [&](const live::Report& r) {
     if (work.pinned.empty()) return r.network_ns();
     return r.sum([&](const live::Flow& f) { return is_received_elsewhere(f, work.pinned); });
   };
-  PerfBeside perf(seconds);
+  PerfBeside perf(amount.seconds);
   Observed seen;
-  seen.report = live::observe(
-      {.seconds = seconds, .min_samples = 1000, .most_seconds = 20, .counted = counted});
+  seen.report = live::observe({.seconds = amount.seconds,
+                               .frequency_hz = amount.frequency_hz,
+                               .min_samples = amount.min_samples,
+                               .most_seconds = 60,
+                               .counted = counted});
   seen.shares = work.pinned.empty()
                     ? network_shares(seen.report, work.ends, work.bystander)
                     : received_elsewhere(seen.report, work.ends, work.bystander, work.pinned);

@@ -29,9 +29,15 @@ struct Observed {
   std::optional<double> perf_on_bystander;
 };
 
+struct Amount {
+  double seconds = 3;  // a recording is made again, longer, until it has the samples
+  uint64_t min_samples = 1000;
+  int frequency_hz = 1997;
+};
+
 // Records with perf beside, puts a row into the table and fails the test where a limit is missed.
 Observed measure(const std::string& scenario, const Work& work, const Limits& limits,
-                 double seconds = 3);
+                 const Amount& amount = {});
 // A row's remark.
 void remark(const std::string& text);
 

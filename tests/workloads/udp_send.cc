@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cerrno>
+#include <random>
 
 #include "address.h"
 #include "udp.h"
@@ -36,12 +37,14 @@ int udp_send(const UdpSend& options) {
     target.fd = sending_socket(options, target.address);
     targets.push_back(target);
   }
-  // The order of one round: {0, 0, 0, 1} for 3:1.
+  // One round: {0, 0, 0, 1} for 3:1. Its order changes, or else the same target's packets might
+  // always be the first of a burst, and pay for the interrupt that the others share.
   std::vector<size_t> round;
   for (size_t i = 0; i < targets.size(); ++i) {
     round.insert(round.end(), static_cast<size_t>(options.ratio.empty() ? 1 : options.ratio[i]), i);
   }
   if (round.empty()) die("--ratio has only zeros", false);
+  std::mt19937 random(1);
   say_ready();
 
   const std::vector<char> payload(static_cast<size_t>(options.size), 'x');
@@ -51,6 +54,7 @@ int udp_send(const UdpSend& options) {
   uint64_t sent = 0;
   uint64_t errors = 0;
   for (size_t turn = 0; !stopped() && (options.count == 0 || sent < options.count); ++turn) {
+    if (turn % round.size() == 0) std::ranges::shuffle(round, random);
     Target& target = targets[round[turn % round.size()]];
     const ssize_t n = options.connected ? send(target.fd, payload.data(), payload.size(), 0)
                                         : sendto(target.fd, payload.data(), payload.size(), 0,
