@@ -75,13 +75,22 @@ TEST_F(NetworkUdpTest, NobodyListens) {
   EXPECT_GT(report.unclaimed_ns("dropped") + report.unclaimed_ns("icmp"), 0) << describe(report);
 }
 
+// tests/accuracy asks for 2.7 to 3.3, and for the samples that this takes. Here the ratio has a
+// standard deviation of 0.14.
 TEST_F(NetworkUdpTest, TwoReceiversAtThreeToOne) {
-  const int one = serve({"pk_udp", "recv", "--port", "7001", "--mode", "busy"});
-  const int two = serve({"pk_udp", "recv", "--port", "7002", "--mode", "busy"});
+  const auto receiver = [&](const char* port) {
+    return serve({"pk_udp", "recv", "--port", port, "--mode", "nap", "--rcvbuf", "16777216"});
+  };
+  const int one = receiver("7001");
+  const int two = receiver("7002");
   const int sender =
       talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001,7002", "--ratio", "3:1"});
-  const Report report = observe({.seconds = 2, .min_samples = 1000});
-  expect_shares(report, received_elsewhere(report, {one, two}, hog_, {one, two, sender}), 98, 1);
+  const std::set<int> pinned = {one, two, sender};
+  const auto received = [&](const Report& r) {
+    return r.sum([&](const Flow& f) { return is_received_elsewhere(f, pinned); });
+  };
+  const Report report = observe({.seconds = 2, .min_samples = 2500, .counted = received});
+  expect_shares(report, received_elsewhere(report, {one, two}, hog_, pinned), 98, 1);
   const auto on_cpu = [&](int served) {
     return static_cast<double>(report.sum([&](const Flow& f) {
       return f.source == "softirq:NET_RX" && f.ran_on == hog_ && f.served == served;

@@ -34,7 +34,9 @@ int udp_send(const UdpSend& options) {
     Target target;
     target.address =
         parse_address(options.multicast.empty() ? options.to : options.multicast, port);
-    target.fd = sending_socket(options, target.address);
+    // One socket for all where that can be: a packet of each target costs the sender the same.
+    target.fd = targets.empty() || options.connected ? sending_socket(options, target.address)
+                                                     : targets.front().fd;
     targets.push_back(target);
   }
   // One round: {0, 0, 0, 1} for 3:1. Its order changes, or else the same target's packets might
