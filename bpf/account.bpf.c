@@ -57,6 +57,7 @@ int pk_charge_label(struct pk_cpu *c, struct pk_charge *charge, __u64 label, __u
 		.vec = charge->vec,
 		.basis = basis,
 		.served_kind = PK_SERVED_LABEL,
+		.watched = charge->watched,
 	};
 
 	return pk_count(c, &key, charge->ns, charge->samples);
@@ -78,6 +79,7 @@ int pk_charge_owner(struct pk_cpu *c, struct pk_charge *charge, __u64 object, __
 		.basis = basis,
 		.served_kind = PK_SERVED_OBJECT,
 		.reason = charge->reason,
+		.watched = charge->watched,
 	};
 
 	return pk_count(c, &key, charge->ns, charge->samples);
@@ -189,6 +191,7 @@ int pk_attribute(struct pk_cpu *c, __u64 object, struct pk_key *who)
 			key.kstack = slot->charge[i].kstack;
 			key.kind = slot->charge[i].kind;
 			key.vec = slot->charge[i].vec;
+			key.watched = slot->charge[i].watched;
 			pk_count(c, &key, slot->charge[i].ns, slot->charge[i].samples);
 		}
 		slot->used = 0;

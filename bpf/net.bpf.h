@@ -24,6 +24,7 @@
 
 #include "account.bpf.h"
 #include "compat.bpf.h"
+#include "hook.bpf.h"
 #include "object.bpf.h"
 #include "place.bpf.h"
 #include "state.bpf.h"
@@ -109,6 +110,17 @@ static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)
 
 /* The work is over and no hook named a socket. */
 int pk_net_close(struct pk_cpu *c);
+
+/* The CPU works for this socket, and an account waits. */
+int pk_socket_slow(struct pk_cpu *c, __u64 sk);
+
+static __always_inline int pk_socket_found(struct pk_cpu *c, struct sock *sk)
+{
+	c->sk = (__u64)sk;
+	if (likely(!c->armed))
+		return 0;
+	return pk_socket_slow(c, pk_plain(c, sk));
+}
 
 /* A sample in receiving, sending or a socket's timer, in a softirq or a threaded NAPI. */
 int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge);

@@ -29,8 +29,49 @@ static __always_inline void pk_learn_percpu(struct pk_cpu *c, struct task_struct
 		c->percpu = rq - config.runqueues;
 }
 
+/*
+ * Are the hooks on, and were they at the last sample? To keep a budget they are attached for a
+ * share of the time only. Of what they said before a pause nothing holds.
+ */
+static __always_inline bool pk_is_watched(struct pk_cpu *c)
+{
+	__u32 now = window;
+
+	if (likely(c->window == now))
+		return now != 0;
+	c->window = now;
+	c->skb = 0;
+	c->sk = 0;
+	c->tx_sk = 0;
+	return false;
+}
+
+/* Work that a hook would name. */
+static __noinline int pk_sample_hooked(struct pk_cpu *c, struct pk_place *place,
+				       struct pk_charge *charge, bool watched)
+{
+	struct pk_key key;
+
+	if (!c || !place || !charge)
+		return 0;
+	if (watched) {
+		charge->watched = 1;
+		return pk_net_sample(c, place, charge);
+	}
+	key = (struct pk_key){
+		.ran_on = charge->ran_on,
+		.kstack = charge->kstack,
+		.syscall = PK_NO_SYSCALL,
+		.kind = charge->kind,
+		.vec = charge->vec,
+		.basis = PK_BASIS_PROVISIONAL,
+		.served_kind = PK_SERVED_UNWATCHED,
+	};
+	return pk_count(c, &key, charge->ns, charge->samples);
+}
+
 static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *place,
-					    struct pk_charge *charge)
+					    struct pk_charge *charge, bool watched)
 {
 	charge->kind = PK_SOFTIRQ;
 	charge->vec = place->vec;
@@ -38,7 +79,7 @@ static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *p
 	case PK_VEC_NET_RX:
 	case PK_VEC_NET_TX:
 	case PK_VEC_NONE:
-		pk_net_sample(c, place, charge);
+		pk_sample_hooked(c, place, charge, watched);
 		return;
 	case PK_VEC_HRTIMER:
 	case PK_VEC_TASKLET:
@@ -50,7 +91,7 @@ static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *p
 		 */
 		if (place->at & (PK_AT_TIMER | PK_AT_SEND | PK_AT_TRANSMIT) ||
 		    place->vec == PK_VEC_HRTIMER || place->vec == PK_VEC_TASKLET) {
-			pk_net_sample(c, place, charge);
+			pk_sample_hooked(c, place, charge, watched);
 			return;
 		}
 		break;
@@ -122,6 +163,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	struct pk_charge charge = {};
 	struct pk_scratch *s;
 	__u32 zero = 0;
+	bool watched;
 	long len;
 
 	/* Attaching lets the clock run for a moment before the start. */
@@ -140,6 +182,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 		goto out;
 	if (c->armed && !c->busy)
 		pk_net_close(c); /* no hook came: what it was waiting for is over */
+	watched = pk_is_watched(c);
 
 	c->idle = 0;
 	charge.ran_on = pk_current_label(c, task);
@@ -155,7 +198,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 			c->stats.no_kstack++;
 		}
 		if (place.async) {
-			pk_sample_async(c, &place, &charge);
+			pk_sample_async(c, &place, &charge, watched);
 			goto out;
 		}
 		if (task->pid == 0) {

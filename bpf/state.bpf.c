@@ -15,6 +15,7 @@ struct pk_cpu cpus[PK_MAX_CPUS] = {};
 struct pk_slot slots[PK_SLOTS] = {};
 __u32 slot_tags[PK_SLOTS] = {};
 volatile __u64 started = 0;
+volatile __u32 window = 0;
 volatile __u32 epoch = 0;
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

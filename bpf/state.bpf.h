@@ -91,6 +91,7 @@ extern struct pk_cpu cpus[PK_MAX_CPUS];
 extern struct pk_slot slots[PK_SLOTS];
 extern __u32 slot_tags[PK_SLOTS];
 extern volatile __u64 started; /* ktime of the start, for the first sample on each CPU */
+extern volatile __u32 window; /* 0: the hooks are off; else a number, each time a new one */
 extern volatile __u32 epoch; /* grows when user space has taken the tables: labels are to be told anew */
 
 static __always_inline struct pk_cpu *this_cpu(void)

@@ -44,6 +44,7 @@ enum pk_reason {
 	PK_PROTOCOL,    /* other protocols without a socket */
 	PK_UNTRACKED,   /* a mechanism that pkprof does not follow yet */
 	PK_LOST,        /* a table was full: see the counters */
+	PK_UNWATCHED,   /* the hooks were off, and nothing alike was seen while they were on */
 	PK_REASONS,
 };
 
@@ -51,6 +52,7 @@ enum pk_reason {
 enum pk_served_kind {
 	PK_SERVED_LABEL = 0,  /* a label or a special label */
 	PK_SERVED_OBJECT = 1, /* an object whose owner user space finds */
+	PK_SERVED_UNWATCHED = 2, /* the hooks were off: user space charges it as what is alike */
 };
 
 /* What the CPU was doing. */
@@ -101,7 +103,8 @@ struct pk_key {
 	__u8 served_kind;
 	__u8 reason; /* PK_SERVED_OBJECT: enum pk_reason should nobody own it */
 	__u32 exec_id; /* which program image of its process ustack belongs to, see pk_label */
-	__u32 pad;
+	__u8 watched;  /* work that hooks name, sampled while they were on */
+	__u8 pad[3];
 };
 static_assert(sizeof(struct pk_key) == 48, "pk_key has no hidden padding");
 
@@ -142,7 +145,7 @@ struct pk_charge {
 	__u8 kind;
 	__u8 vec;
 	__u8 reason; /* should the object never be claimed */
-	__u8 pad;
+	__u8 watched; /* see pk_key */
 };
 static_assert(sizeof(struct pk_charge) == 32, "pk_charge has no hidden padding");
 
@@ -240,8 +243,8 @@ enum pk_phase {
 };
 
 /*
- * One CPU. The hooks' fast paths touch the first 32 bytes and nothing else: two stores and a
- * test. The sampler fills the account when it meets asynchronous work that it cannot name.
+ * One CPU. The hooks' fast paths touch the first 40 bytes and nothing else: two stores, a count
+ * and a test. The sampler fills the account when it meets asynchronous work that it cannot name.
  */
 struct pk_cpu {
 	__u64 skb;    /* packet in protocol processing */
@@ -249,6 +252,7 @@ struct pk_cpu {
 	__u64 tx_sk;  /* socket of the packet queued for sending last, 0 if it has none */
 	__u32 armed;  /* enum pk_phase: an account waits for the next hook */
 	__u32 busy;   /* a slow path is at work on the account */
+	__u64 hits;   /* runs of hooks */
 
 	/* The account that waits. */
 	struct pk_charge charge;
@@ -274,7 +278,7 @@ struct pk_cpu {
 	__u8 pad2[3];
 	__u64 plain;      /* see pk_plain() */
 	__u32 sampling;   /* inside the sampler, which may have interrupted a hook */
-	__u32 pad3;
+	__u32 window;     /* in which the last sample fell: what the hooks said before is stale */
 	struct pk_packet_info info[2]; /* read last: a hook's, the sampler's; the BPF stack is short */
 	struct pk_key row[2]; /* for looking up counts: a hook's, the sampler's */
 	__u64 percpu;     /* base of this CPU's per-CPU area, 0 before it is known */

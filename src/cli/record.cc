@@ -32,6 +32,12 @@ void add_target_options(CLI::App& sub, Options& o) {
   sub.add_option("-d,--duration", o.record.seconds, "Stop after that many seconds")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
+  sub.add_option_function<double>(
+         "--budget", [&o](double percent) { o.record.budget = percent / 100; },
+         "Of each CPU's time, what the hooks may take; above, they are on for a part of the time")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(0.01, 100.0))
+      ->default_str("1");
   sub.add_flag_callback(
       "--no-attribution", [&o] { o.record.hooks = false; },
       "Sample only: no hooks, asynchronous work stays unclaimed");

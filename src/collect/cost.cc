@@ -6,11 +6,10 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-
-#include "collect/clock.h"
 
 namespace pkprof {
 namespace {
@@ -25,49 +24,76 @@ uint64_t used_ns() {
   return ns(r.ru_utime) + ns(r.ru_stime);
 }
 
+// This thread's CPU time: others may want the CPU, too.
+uint64_t thread_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
 // A fixed amount of arithmetic, some 2 ms. Returns the time it took.
 uint64_t timed_work() {
-  const uint64_t start = monotonic_ns();
+  const uint64_t start = thread_ns();
   uint64_t x = start | 1;
   for (int i = 0; i < 1'500'000; ++i) x = x * 6364136223846793005ULL + 1442695040888963407ULL;
   volatile uint64_t keep = x;
   (void)keep;
-  return monotonic_ns() - start;
+  return thread_ns() - start;
 }
 
 }  // namespace
 
-CostMeter::CostMeter(std::vector<int> program_fds)
-    : programs_(std::move(program_fds)), used_at_start_(used_ns()) {}
+CostMeter::CostMeter(int sampler_program, std::vector<int> hook_programs, uint64_t dispatch_ns)
+    : sampler_(sampler_program),
+      hooks_(std::move(hook_programs)),
+      dispatch_ns_(dispatch_ns),
+      used_at_start_(used_ns()) {}
 
-uint64_t CostMeter::run_time() const {
-  uint64_t sum = 0;
-  for (const int fd : programs_) {
-    bpf_prog_info info{};
-    uint32_t size = sizeof(info);
-    if (!bpf_obj_get_info_by_fd(fd, &info, &size)) sum += info.run_time_ns;
+CostMeter::Runs CostMeter::runs_of(int program) {
+  bpf_prog_info info{};
+  uint32_t size = sizeof(info);
+  if (bpf_obj_get_info_by_fd(program, &info, &size)) return {};
+  return {info.run_time_ns, info.run_cnt};
+}
+
+CostMeter::Runs CostMeter::hook_runs() const {
+  Runs sum;
+  for (const int fd : hooks_) {
+    const Runs r = runs_of(fd);
+    sum.ns += r.ns;
+    sum.count += r.count;
   }
   return sum;
 }
 
 void CostMeter::open() {
+  if (is_open()) return;
   stats_ = Fd(bpf_enable_stats(BPF_STATS_RUN_TIME));
   if (!stats_.valid()) return;
-  run_at_open_ = run_time();
-  opened_at_ = monotonic_ns();
+  sampler_at_open_ = runs_of(sampler_);
+  hooks_at_open_ = hook_runs();
 }
 
 void CostMeter::close() {
-  if (!stats_.valid()) return;
-  window_ns_ += monotonic_ns() - opened_at_;
-  run_ns_ += run_time() - run_at_open_;
+  if (!is_open()) return;
   stats_.reset();
+  const auto add = [](Runs& sum, const Runs& before, const Runs& now) {
+    sum.ns += now.ns - before.ns;
+    sum.count += now.count - before.count;
+  };
+  add(sampler_seen_, sampler_at_open_, runs_of(sampler_));
+  add(hooks_seen_, hooks_at_open_, hook_runs());
 }
 
-uint64_t CostMeter::programs_ns(uint64_t duration_ns) const {
-  if (!window_ns_) return 0;
-  return static_cast<uint64_t>(static_cast<double>(run_ns_) / static_cast<double>(window_ns_) *
-                               static_cast<double>(duration_ns));
+double CostMeter::hook_ns() const {
+  const Runs& r = hooks_seen_;
+  return static_cast<double>(dispatch_ns_) +
+         (r.count ? static_cast<double>(r.ns) / static_cast<double>(r.count) : 0);
+}
+
+double CostMeter::sampler_ns() const {
+  const Runs& r = sampler_seen_;
+  return r.count ? static_cast<double>(r.ns) / static_cast<double>(r.count) : 0;
 }
 
 uint64_t CostMeter::user_ns() const {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What pkprof itself costs, measured while it runs and not estimated from a table.
 //
-// Kernel side: the kernel times our programs (BPF_ENABLE_STATS) in short windows, since timing
-// every run of a hook would cost more than the hook; the share of a window is taken for the whole.
-// The timer interrupt under each sample is measured once, at the end, on this machine: a loop of
-// fixed work with and without a sampling clock. User side: getrusage().
+// Kernel side: runs are counted, all of them; what a run takes the kernel measures
+// (BPF_ENABLE_STATS) in short windows, since timing every run of a hook would cost more than the
+// hook. The way to a hook and back is not in the kernel's figure, nor is the timer interrupt under
+// each sample: both are measured once on this machine. User side: getrusage().
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,17 @@ namespace pkprof {
 
 class CostMeter {
  public:
-  explicit CostMeter(std::vector<int> program_fds);
+  // `dispatch_ns`: the way to a hook and back.
+  CostMeter(int sampler_program, std::vector<int> hook_programs, uint64_t dispatch_ns);
 
   // Opens a window; close() it some milliseconds later.
   void open();
   void close();
   [[nodiscard]] bool is_open() const { return stats_.valid(); }
 
-  // CPU time of our programs for a recording of that length.
-  [[nodiscard]] uint64_t programs_ns(uint64_t duration_ns) const;
+  // What one run takes, ns, as measured so far.
+  [[nodiscard]] double hook_ns() const;
+  [[nodiscard]] double sampler_ns() const;
   // CPU time of this process since the meter was made.
   [[nodiscard]] uint64_t user_ns() const;
 
@@ -32,14 +34,19 @@ class CostMeter {
   static uint64_t measure_interrupt();
 
  private:
-  [[nodiscard]] uint64_t run_time() const;
+  struct Runs {
+    uint64_t ns = 0;
+    uint64_t count = 0;
+  };
+  [[nodiscard]] static Runs runs_of(int program);
+  [[nodiscard]] Runs hook_runs() const;
 
-  std::vector<int> programs_;
+  int sampler_;
+  std::vector<int> hooks_;
+  uint64_t dispatch_ns_;
   Fd stats_;
-  uint64_t opened_at_ = 0;
-  uint64_t run_at_open_ = 0;
-  uint64_t window_ns_ = 0;
-  uint64_t run_ns_ = 0;
+  Runs sampler_at_open_, hooks_at_open_;
+  Runs sampler_seen_, hooks_seen_;
   uint64_t used_at_start_ = 0;
 };
 

@@ -31,21 +31,21 @@ constexpr Need needs[] = {
 };
 
 constexpr Hook hooks[] = {
-    {"pk_netif_receive_skb", packets, "netif_receive_skb", 1, false, false},
-    {"pk_napi_gro_receive", drivers, "napi_gro_receive_entry", 1, false, false},
-    {"pk_sk_data_ready", sockets, "sk_data_ready", 1, false, false},
-    {"pk_sock_def_readable", sockets, "sock_def_readable", 0, true, false},
-    {"pk_sock_recv_length", takers, "sock_recv_length", 3, false, false},
-    {"pk_sock_recvmsg", takers, "sock_recvmsg", 0, true, false},
-    {"pk_tcp_probe", segments, "tcp_probe", 2, false, false},
-    {"pk_tcp_rcv_space_adjust", splices, "tcp_rcv_space_adjust", 1, false, false},
-    {"pk_kfree_skb_rx", drops, "kfree_skb", 4, false, false},
-    {"pk_kfree_skb", drops, "kfree_skb", 1, false, false},
-    {"pk_net_dev_queue", sending, "net_dev_queue", 1, false, false},
-    {"pk_qdisc_dequeue", queueing, "qdisc_dequeue", 4, false, false},
-    {"pk_inet_sock_set_state", connections, "inet_sock_set_state", 3, false, false},
-    {"pk_timer_expire_exit", timers, "timer_expire_exit", 1, false, true},
-    {"pk_hrtimer_expire_exit", timers, "hrtimer_expire_exit", 1, false, true},
+    {"pk_netif_receive_skb", packets, "netif_receive_skb", 1, false, false, false},
+    {"pk_napi_gro_receive", drivers, "napi_gro_receive_entry", 1, false, false, false},
+    {"pk_sk_data_ready", sockets, "sk_data_ready", 1, false, false, false},
+    {"pk_sock_def_readable", sockets, "sock_def_readable", 0, true, false, false},
+    {"pk_sock_recv_length", takers, "sock_recv_length", 3, false, false, false},
+    {"pk_sock_recvmsg", takers, "sock_recvmsg", 0, true, false, false},
+    {"pk_tcp_probe", segments, "tcp_probe", 2, false, false, false},
+    {"pk_tcp_rcv_space_adjust", splices, "tcp_rcv_space_adjust", 1, false, false, false},
+    {"pk_kfree_skb_rx", drops, "kfree_skb", 4, false, false, false},
+    {"pk_kfree_skb", drops, "kfree_skb", 1, false, false, false},
+    {"pk_net_dev_queue", sending, "net_dev_queue", 1, false, false, false},
+    {"pk_qdisc_dequeue", queueing, "qdisc_dequeue", 4, false, false, false},
+    {"pk_inet_sock_set_state", connections, "inet_sock_set_state", 3, false, false, true},
+    {"pk_timer_expire_exit", timers, "timer_expire_exit", 1, false, true, false},
+    {"pk_hrtimer_expire_exit", timers, "hrtimer_expire_exit", 1, false, true, false},
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ struct Hook {
   int min_args;         // the tracepoint has at least so many arguments
   bool function;        // fentry/fexit on a kernel function; else a tracepoint
   bool together;        // the need has other hooks besides; else the first that works is enough
+  bool always;          // stays attached when the budget turns the others off: rare, and remembers
 };
 
 [[nodiscard]] std::span<const Need> all_needs();

@@ -5,8 +5,10 @@
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,6 +81,12 @@ Result<> drain_table(int fd, uint32_t capacity, std::vector<std::pair<K, V>>& ou
 struct KernelSide::Impl {
   Skeleton skeleton;
   std::vector<Link> links;
+  struct HookLink {
+    const Hook* hook;
+    Link link;
+  };
+  std::vector<HookLink> hook_links;
+  uint32_t windows = 0;  // times that the hooks were turned on
   std::vector<Fd> samplers;
   std::vector<uint32_t> sampled;  // the CPUs they are on
   Fd counts[2];
@@ -139,7 +147,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
   bpf_object__for_each_program(program, s->obj) {
     const std::string_view name = bpf_program__name(program);
     const bool wanted =
-        name == "pk_sample" || name == "pk_warm" || (name == "pk_iter_sockets" && options.hooks) ||
+        name == "pk_sample" || name == "pk_warm" || (name == "pk_empty" && options.hooks) || (name == "pk_iter_sockets" && options.hooks) ||
         std::any_of(hooks.begin(), hooks.end(), [&](const Hook* h) { return h->program == name; });
     bpf_program__set_autoload(program, wanted && !refused.contains(std::string(name)));
   }
@@ -222,9 +230,13 @@ Result<> KernelSide::attach() {
       m.refused.insert(hook->program);
       continue;
     }
-    m.links.push_back(std::move(link));
+    m.hook_links.push_back({hook, std::move(link)});
     attached.insert(hook->need);
   }
+  // Without hooks there is no pause to wait for, either.
+  m.windows = 1;
+  m.skeleton->bss->window = m.windows;
+  for (auto& cpu : m.skeleton->bss->cpus) cpu.window = m.windows;
   if (m.options.hooks) {
     for (const Need& need : all_needs()) {
       std::string how;
@@ -264,6 +276,51 @@ Result<> KernelSide::enable() {
 
 void KernelSide::disable() {
   for (const Fd& fd : impl_->samplers) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+}
+
+size_t KernelSide::watch(bool on) {
+  Impl& m = *impl_;
+  size_t failed = 0;
+  if (!on) {
+    m.skeleton->bss->window = 0;
+    // What is armed meets its hook before the hooks go.
+    const timespec settle{0, 1'000'000};
+    nanosleep(&settle, nullptr);
+  }
+  for (Impl::HookLink& h : m.hook_links) {
+    if (h.hook->always) continue;
+    h.link.reset();
+    if (!on) continue;
+    LibbpfLog log;
+    h.link.reset(
+        bpf_program__attach(bpf_object__find_program_by_name(m.skeleton->obj, h.hook->program)));
+    if (!h.link) ++failed;
+  }
+  if (on) m.skeleton->bss->window = ++m.windows;
+  return failed;
+}
+
+uint64_t KernelSide::measure_dispatch() {
+  constexpr int loops = 100;  // few: who watches processes gets an event for each
+  char name[16] = {};
+  prctl(PR_GET_NAME, name);
+  const auto best_of = [&](int rounds) {
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < rounds; ++i) {
+      const uint64_t start = monotonic_ns();
+      for (int n = 0; n < loops; ++n) prctl(PR_SET_NAME, name);
+      best = std::min(best, monotonic_ns() - start);
+    }
+    return best;
+  };
+  bpf_program* program = impl_->skeleton->progs.pk_empty;
+  if (bpf_program__fd(program) < 0) return 0;
+  const uint64_t without = best_of(9);
+  LibbpfLog log;
+  const Link link(bpf_program__attach(program));
+  if (!link) return 0;
+  const uint64_t with = best_of(9);
+  return with > without ? (with - without) / loops : 0;
 }
 
 bool KernelSide::ask_owners() {
@@ -376,13 +433,23 @@ uint32_t KernelSide::cpus() const {
   return static_cast<uint32_t>(impl_->samplers.size());
 }
 
-std::vector<int> KernelSide::program_fds() const {
+int KernelSide::sampler_program() const {
+  return bpf_program__fd(impl_->skeleton->progs.pk_sample);
+}
+
+std::vector<int> KernelSide::hook_programs() const {
   std::vector<int> fds;
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, impl_->skeleton->obj) {
-    if (bpf_program__fd(program) >= 0) fds.push_back(bpf_program__fd(program));
-  }
+  for (const Impl::HookLink& h : impl_->hook_links)
+    fds.push_back(bpf_program__fd(
+        bpf_object__find_program_by_name(impl_->skeleton->obj, h.hook->program)));
   return fds;
+}
+
+std::vector<uint64_t> KernelSide::hook_runs() const {
+  std::vector<uint64_t> runs;
+  for (uint32_t cpu = 0; cpu < impl_->cpus; ++cpu)
+    runs.push_back(impl_->skeleton->bss->cpus[cpu].hits);
+  return runs;
 }
 
 KernelSide::KernelSide(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

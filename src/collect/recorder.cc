@@ -1,26 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/recorder.h"
 
-#include <cstring>
+#include <span>
 
 #include "collect/sources.h"
 
 namespace pkprof {
 
-bool Recorder::Row::operator==(const Row& o) const {
-  return image == o.image && std::memcmp(&key, &o.key, sizeof(key)) == 0;
+namespace {
+
+constexpr uint64_t enough_samples = 10;  // to charge others by
+
+Row row_of(const pk_charge& charge) {
+  Row row{};
+  row.key.ran_on = charge.ran_on;
+  row.key.kstack = charge.kstack;
+  row.key.syscall = PK_NO_SYSCALL;
+  row.key.kind = charge.kind;
+  row.key.vec = charge.vec;
+  return row;
 }
 
-size_t Recorder::RowHash::operator()(const Row& r) const {
-  uint64_t words[sizeof(pk_key) / 8];
-  std::memcpy(words, &r.key, sizeof(words));
-  uint64_t h = r.image;
-  for (const uint64_t w : words) h = (h ^ w) * 0x9e3779b97f4a7c15ULL, h ^= h >> 32;
-  return h;
-}
+}  // namespace
 
-Recorder::Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes)
-    : kernel_(kernel), user_(user), processes_(processes) {}
+Recorder::Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes,
+                   uint64_t period_ns)
+    : kernel_(kernel),
+      user_(user),
+      processes_(processes),
+      spread_(enough_samples * period_ns) {}
+
+void Recorder::count(const Row& row, const pk_count& count) {
+  pk_count& sum = rows_[row];
+  sum.ns += count.ns;
+  sum.samples += count.samples;
+}
 
 void Recorder::add(const KernelSide::Tables& tables) {
   for (const auto& [id, stack] : tables.stacks) {
@@ -36,10 +50,26 @@ void Recorder::add(const KernelSide::Tables& tables) {
       (void)user_frames(key.ustack, row.image);
     }
     row.key.exec_id = 0;
-    pk_count& sum = rows_[row];
-    sum.ns += count.ns;
-    sum.samples += count.samples;
+    if (key.served_kind == PK_SERVED_UNWATCHED) {
+      spread_.unwatched(row, count);
+      continue;
+    }
+    if (key.watched) {
+      row.key.watched = 0;
+      spread_.seen(row, count);
+    }
+    this->count(row, count);
   }
+}
+
+void Recorder::settle_unwatched(bool last) {
+  const auto stack_of = [this](uint64_t id) -> std::span<const uint64_t> {
+    const auto it = stacks_.find(id);
+    if (it == stacks_.end()) return {};
+    return it->second;
+  };
+  spread_.settle(
+      stack_of, [this](const Row& row, const pk_count& c) { count(row, c); }, last);
 }
 
 size_t Recorder::resolve_owners(const std::function<uint64_t(uint64_t)>& owner) {
@@ -60,41 +90,25 @@ size_t Recorder::resolve_owners(const std::function<uint64_t(uint64_t)>& owner) 
     processes_.meet(row.key.served);
     row.key.served_kind = PK_SERVED_LABEL;
     row.key.reason = 0;
-    pk_count& sum = rows_[row];
-    sum.ns += count.ns;
-    sum.samples += count.samples;
+    this->count(row, count);
   }
   return without;
 }
 
 void Recorder::add_charge(uint64_t object, const pk_charge& charge) {
-  Row row{};
-  row.key.ran_on = charge.ran_on;
+  Row row = row_of(charge);
   row.key.served = object;
   row.key.served_kind = PK_SERVED_OBJECT;
-  row.key.kstack = charge.kstack;
-  row.key.syscall = PK_NO_SYSCALL;
-  row.key.kind = charge.kind;
-  row.key.vec = charge.vec;
   row.key.reason = charge.reason;
   row.key.basis = PK_BASIS_OWNER;
-  pk_count& sum = rows_[row];
-  sum.ns += charge.ns;
-  sum.samples += charge.samples;
+  count(row, {charge.ns, charge.samples});
 }
 
 void Recorder::add_nobody(const pk_charge& charge) {
-  Row row{};
-  row.key.ran_on = charge.ran_on;
+  Row row = row_of(charge);
   row.key.served = PK_UNCLAIMED + charge.reason;
-  row.key.kstack = charge.kstack;
-  row.key.syscall = PK_NO_SYSCALL;
-  row.key.kind = charge.kind;
-  row.key.vec = charge.vec;
   row.key.basis = PK_BASIS_PROVISIONAL;
-  pk_count& sum = rows_[row];
-  sum.ns += charge.ns;
-  sum.samples += charge.samples;
+  count(row, {charge.ns, charge.samples});
 }
 
 FrameId Recorder::kernel_frame(uint64_t address) {

@@ -15,6 +15,8 @@
 
 #include "collect/kernel_side.h"
 #include "collect/processes.h"
+#include "collect/row.h"
+#include "collect/spread.h"
 #include "model/profile.h"
 #include "symbol/symbolizer.h"
 
@@ -22,11 +24,14 @@ namespace pkprof {
 
 class Recorder {
  public:
-  Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes);
+  Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes,
+           uint64_t period_ns);
 
   // A later state of the kernel's symbols, for what was not there before: our own programs.
   void add_kernel_symbols(const KernelSymbols* kernel) { later_kernel_ = kernel; }
   void add(const KernelSide::Tables& tables);
+  // Charges samples of pauses of the hooks; the `last` time, all of them.
+  void settle_unwatched(bool last);
   // Looks for the owners of objects that nobody was seen to take. `owner` gives a label or 0.
   // Returns how many are still without.
   size_t resolve_owners(const std::function<uint64_t(uint64_t)>& owner);
@@ -38,14 +43,6 @@ class Recorder {
   void finish(Profile& profile, const std::function<bool(uint64_t)>& selected);
 
  private:
-  struct Row {
-    pk_key key;
-    uint64_t image = 0;
-    bool operator==(const Row& o) const;
-  };
-  struct RowHash {
-    size_t operator()(const Row& r) const;
-  };
   struct StackKey {
     uint64_t stack;
     uint64_t image;
@@ -59,6 +56,7 @@ class Recorder {
   // Frames are kept in a Profile of their own until finish() knows which are wanted.
   using Frames = std::vector<FrameId>;
 
+  void count(const Row& row, const pk_count& count);
   const Frames& kernel_frames(uint64_t stack);
   const Frames& user_frames(uint64_t stack, uint64_t image);
   FrameId kernel_frame(uint64_t address);
@@ -75,6 +73,7 @@ class Recorder {
   std::unordered_map<uint64_t, Frames> kernel_frames_;
   std::unordered_map<StackKey, Frames, StackKeyHash> user_frames_;
   std::unordered_map<Row, pk_count, RowHash> rows_;
+  Spread spread_;
 };
 
 }  // namespace pkprof

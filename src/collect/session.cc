@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "collect/budget.h"
 #include "collect/child.h"
 #include "collect/clock.h"
 #include "collect/cost.h"
@@ -26,6 +27,8 @@ namespace {
 
 constexpr uint64_t drain_interval_ns = 1'000'000'000;
 constexpr uint64_t cost_window_ns = 10'000'000;
+constexpr uint64_t cost_interval_ns = 1'000'000'000;  // between windows, at least
+constexpr int drains_a_settlement = 5;                // of samples that fell into pauses of the hooks
 constexpr size_t sideband_ring_bytes = 512 << 10;
 
 // Signals become something to wait for; the mask is given back at the end.
@@ -66,9 +69,11 @@ class Session {
   Result<> prepare();
   Result<> start();
   void wait();
-  Result<> drain();
+  uint64_t turn(uint64_t now);
+  Result<> drain(bool last = false);
   Result<> finish(Profile& profile);
   void fill_meta(Profile& profile);
+  [[nodiscard]] uint64_t period_ns() const { return 1'000'000'000 / options_.frequency_hz; }
 
   RecordOptions options_;
   Signals signals_;
@@ -82,6 +87,15 @@ class Session {
   std::optional<Sideband> sideband_;
   std::optional<Recorder> recorder_;
   std::optional<CostMeter> cost_;
+  std::optional<Budget> budget_;
+  Budget::Turn turn_{};
+  bool watching_ = true;      // the hooks are on
+  uint64_t since_ = 0;        // when they were last looked at, or turned on or off
+  uint64_t watched_ns_ = 0;   // for how long they were on
+  uint64_t cost_window_ = 0;  // end of the window that is open, then start of the next one
+  uint64_t unhooked_ = 0;     // hooks that could not be attached again
+  int drains_ = 0;
+  uint64_t dispatch_ns_ = 0;
   uint64_t started_ = 0;
   uint64_t started_unix_ = 0;
   uint64_t stopped_ = 0;
@@ -115,11 +129,12 @@ Result<> Session::prepare() {
   auto kernel = KernelSide::load(*facts, names, side);
   if (!kernel) return std::unexpected(kernel.error());
   kernel_.emplace(std::move(*kernel));
+  dispatch_ns_ = kernel_->measure_dispatch();
   if (auto band = Sideband::open(sideband_ring_bytes))
     sideband_.emplace(std::move(*band));
   else
     degraded_.push_back(band.error().message + ": processes that end early have no symbols");
-  recorder_.emplace(names, user_symbols_, processes_);
+  recorder_.emplace(names, user_symbols_, processes_, period_ns());
   select_processes(processes_, options_.target, child_ ? static_cast<uint32_t>(child_->pid()) : 0);
   return {};
 }
@@ -127,10 +142,41 @@ Result<> Session::prepare() {
 Result<> Session::start() {
   if (auto r = kernel_->attach(); !r) return r;
   if (options_.hooks) owners_asked_ = kernel_->ask_owners();
-  cost_.emplace(kernel_->program_fds());
+  cost_.emplace(kernel_->sampler_program(), kernel_->hook_programs(), dispatch_ns_);
   started_unix_ = unix_ns();
   started_ = monotonic_ns();
+  budget_.emplace(options_.budget, period_ns(), started_);
+  turn_ = budget_->first();
+  since_ = started_;
   return kernel_->enable();
+}
+
+// What the budget asks for now. Returns when it will ask again.
+uint64_t Session::turn(uint64_t now) {
+  if (cost_->is_open() && now >= cost_window_) {
+    cost_->close();
+    cost_window_ = now + cost_interval_ns;
+  }
+  if (watching_ && now >= since_ + turn_.on_ns) {
+    watched_ns_ += now - since_;
+    turn_ = budget_->next(kernel_->hook_runs(), cost_->hook_ns(), now - since_);
+    since_ = now;
+    if (turn_.off_ns) {
+      cost_->close();
+      kernel_->watch(false);
+      watching_ = false;
+    }
+  } else if (!watching_ && now >= since_ + turn_.off_ns) {
+    since_ = now;  // attaching takes a while, and what is attached costs
+    unhooked_ += kernel_->watch(true);
+    watching_ = true;
+  }
+  if (watching_ && !cost_->is_open() && monotonic_ns() >= cost_window_) {
+    cost_->open();
+    cost_window_ = monotonic_ns() + cost_window_ns;
+  }
+  const uint64_t next = since_ + (watching_ ? turn_.on_ns : turn_.off_ns);
+  return cost_->is_open() ? std::min(next, cost_window_) : next;
 }
 
 void Session::wait() {
@@ -141,21 +187,16 @@ void Session::wait() {
     for (const int fd : sideband_->poll_fds()) fds.push_back({fd, POLLIN, 0});
   // The first look comes early: short-lived processes are best met alive.
   uint64_t next_drain = started_ + drain_interval_ns / 5;
-  uint64_t window = started_ + cost_window_ns;
-  cost_->open();
   for (;;) {
     const uint64_t now = monotonic_ns();
     if (child_ && child_->ended()) break;
     if (now >= end) break;
-    if (cost_->is_open() && now >= window) cost_->close();
+    const uint64_t next_turn = turn(now);
     if (now >= next_drain) {
       if (!drain()) break;
       next_drain = monotonic_ns() + drain_interval_ns;
-      cost_->open();
-      window = monotonic_ns() + cost_window_ns;
     }
-    uint64_t until = std::min(next_drain, end);
-    if (cost_->is_open()) until = std::min(until, window);
+    const uint64_t until = std::min({next_drain, next_turn, end});
     const uint64_t left = until > now ? until - now : 0;
     const timespec timeout{static_cast<time_t>(left / 1'000'000'000),
                            static_cast<long>(left % 1'000'000'000)};
@@ -168,13 +209,14 @@ void Session::wait() {
   cost_->close();
 }
 
-Result<> Session::drain() {
+Result<> Session::drain(bool last) {
   auto tables = kernel_->take();
   if (!tables) return std::unexpected(tables.error());
   // What processes did up to now comes first, so that their samples find their mappings.
   if (sideband_) processes_.add_events(sideband_->take());
   for (const auto& [label, info] : tables->labels) processes_.add_label(label, info);
   recorder_->add(*tables);
+  if (++drains_ % drains_a_settlement == 0 || last) recorder_->settle_unwatched(last);
   processes_.bury();
   const auto owner = [this](uint64_t object) { return kernel_->owner_of(object); };
   if (recorder_->resolve_owners(owner) && kernel_->ask_owners()) recorder_->resolve_owners(owner);
@@ -187,7 +229,7 @@ Result<> Session::finish(Profile& profile) {
   for (const pk_charge& charge : kernel_->take_waiting()) recorder_->add_nobody(charge);
   recorder_->add_special(PK_IDLE, kernel_->idle_tail(stopped_));
   recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, kernel_->stats().lost_ns);
-  if (auto r = drain(); !r) return r;
+  if (auto r = drain(true); !r) return r;
   fill_meta(profile);
   if (auto symbols = load_bpf_symbols()) {
     later_symbols_.emplace(std::move(*symbols));
@@ -211,8 +253,13 @@ void Session::fill_meta(Profile& profile) {
   meta.cost_user_ns = own_cpu_ns_;
   meta.samples_taken = stats.samples;
   meta.samples_lost = stats.lost_samples;
-  meta.cost_kernel_ns =
-      cost_->programs_ns(meta.duration_ns) + stats.samples * CostMeter::measure_interrupt();
+  uint64_t hook_runs = 0;
+  for (const uint64_t runs : kernel_->hook_runs()) hook_runs += runs;
+  const double sample_ns =
+      cost_->sampler_ns() + static_cast<double>(CostMeter::measure_interrupt());
+  meta.cost_kernel_ns = static_cast<uint64_t>(static_cast<double>(stats.samples) * sample_ns +
+                                              static_cast<double>(hook_runs) * cost_->hook_ns());
+  meta.unwatched_ns = meta.duration_ns - std::min(meta.duration_ns, watched_ns_);
   for (const Capability& c : kernel_->capabilities())
     if (!c.works) degraded_.push_back(c.name + ": " + c.how + "; " + c.costs);
   for (const std::string& w : user_symbols_.warnings()) degraded_.push_back(w);
@@ -223,6 +270,7 @@ void Session::fill_meta(Profile& profile) {
       {"stacks without room", stats.stacks_full},
       {"labels without room", stats.labels_full},
       {"processes with unreadable mappings", processes_.unreadable()},
+      {"hooks not attached again", unhooked_},
       {"process events lost", sideband_ ? sideband_->lost() : 0},
   };
 }
@@ -241,6 +289,7 @@ Result<Recording> Session::run() {
   wait();
   kernel_->disable();
   stopped_ = monotonic_ns();
+  if (watching_) watched_ns_ += stopped_ - since_;
   own_cpu_ns_ = cost_->user_ns();
   if (auto r = finish(recording.profile); !r) return std::unexpected(r.error());
   if (child_) recording.command_status = child_->ended() ? child_->status() : 0;

@@ -90,6 +90,7 @@ void meta_to_json(const Meta& meta, Json& to) {
   put(to, "samples_lost", meta.samples_lost);
   put(to, "cost_kernel_ns", meta.cost_kernel_ns);
   put(to, "cost_user_ns", meta.cost_user_ns);
+  put(to, "unwatched_ns", meta.unwatched_ns);
   Json& degraded = to["degraded"] = Json::array();
   for (const std::string& sentence : meta.degraded) degraded.push_back(escape_text(sentence));
   Json& counters = to["counters"] = Json::object();
@@ -113,7 +114,8 @@ Meta meta_from_json(const Json& from) {
             .samples_taken = get_number(from, "samples_taken"),
             .samples_lost = get_number(from, "samples_lost"),
             .cost_kernel_ns = get_number(from, "cost_kernel_ns"),
-            .cost_user_ns = get_number(from, "cost_user_ns")};
+            .cost_user_ns = get_number(from, "cost_user_ns"),
+            .unwatched_ns = get_number(from, "unwatched_ns")};
   for (const Json& sentence : get_array(from, "degraded"))
     meta.degraded.push_back(text_of(sentence, "degraded"));
   if (const auto counters = from.find("counters"); counters != from.end()) {

@@ -178,6 +178,12 @@ uint64_t Ledger::sum_ns() const {
                          [](uint64_t sum, const LedgerRow& row) { return sum + row.costs_ns(); });
 }
 
+double watched_share(const Meta& meta) {
+  if (meta.unwatched_ns == 0 || meta.duration_ns == 0) return 1;
+  const uint64_t off = std::min(meta.unwatched_ns, meta.duration_ns);
+  return 1 - static_cast<double>(off) / static_cast<double>(meta.duration_ns);
+}
+
 bool is_selected(const Label& label, std::span<const uint32_t> pids) {
   return label.kind == LabelKind::process &&
          (pids.empty() || std::ranges::find(pids, label.pid) != pids.end());

@@ -70,6 +70,9 @@ struct Ledger {
 // processes left out are flows from `left_out` to `left_out`.
 [[nodiscard]] Ledger build_ledger(const Profile& profile, std::span<const uint32_t> pids = {});
 
+// Of the recording's time, for which the hooks were on: 1 unless a budget turned them off.
+[[nodiscard]] double watched_share(const Meta& meta);
+
 // Whether a label is a process to be shown: one of `pids`, or any when there are none.
 [[nodiscard]] bool is_selected(const Label& label, std::span<const uint32_t> pids);
 

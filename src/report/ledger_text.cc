@@ -112,6 +112,9 @@ void LedgerText::header() {
                2) +
        "% of all CPU time (" + duration_text(meta.cost_kernel_ns) + " kernel, " +
        duration_text(meta.cost_user_ns) + " user)");
+  if (meta.unwatched_ns != 0)
+    line("  its hooks were on for " + decimal(100 * watched_share(meta), 0) +
+         "% of the time (see --budget); the rest is charged in proportion");
   if (!missing_.empty() || meta.samples_lost != 0)
     line("  " + options_.style.warning("incomplete: see the end of this report"));
   line("");

@@ -62,7 +62,8 @@ Json header_to_json(const Profile& profile) {
           {"cost",
            {{"kernel_ns", meta.cost_kernel_ns},
             {"user_ns", meta.cost_user_ns},
-            {"fraction", fraction}}},
+            {"fraction", fraction},
+            {"hooks_on", watched_share(meta)}}},
           {"degraded", degraded_sentences(meta)}};
 }
 

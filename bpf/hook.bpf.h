@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What every hook does. Each has a fast path of a few instructions, since it runs for every packet
+ * on the machine, and a slow path for when the sampler waits for it or work is on account.
+ */
+#ifndef PKPROF_HOOK_BPF_H
+#define PKPROF_HOOK_BPF_H
+
+#include "state.bpf.h"
+
+/* The start of each hook: this CPU's state. Runs are counted, since the cost is printed. */
+static __always_inline struct pk_cpu *pk_hook(void)
+{
+	struct pk_cpu *c = this_cpu();
+
+	c->hits++;
+	return c;
+}
+
+/* A slow path begins. */
+static __always_inline __u64 pk_enter(struct pk_cpu *c)
+{
+	c->busy = 1;
+	c->stats.slow_runs++;
+	return bpf_ktime_get_ns();
+}
+
+static __always_inline void pk_leave(struct pk_cpu *c, __u64 entered)
+{
+	c->stats.slow_ns += bpf_ktime_get_ns() - entered;
+	c->busy = 0;
+}
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The network's hooks on the way out: a packet goes to a queue, and leaves it. */
+#include "hook.bpf.h"
+#include "net.bpf.h"
+#include "net_take.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
+{
+	struct pk_packet_info *info = pk_info(c);
+	__u64 entered;
+
+	if (!c)
+		return 0;
+	entered = pk_enter(c);
+	if (!pk_same_run(c)) {
+		pk_net_close(c);
+		goto out;
+	}
+	if (sk && pk_sock_of_kernel(sk))
+		goto out;
+	switch (c->armed) {
+	case PK_PHASE_PACKET:
+		if (sk) {
+			pk_net_settle(c, pk_sock_object(sk));
+		} else if (skb == c->packet) {
+			/* Its receiver may be on this machine: then it brings the account there. */
+			pk_parse_packet(skb, false, info);
+			c->charge.reason = PK_FORWARDED;
+			pk_net_settle(c, pk_packet_object(skb, info));
+		}
+		break;
+	case PK_PHASE_TRANSMIT:
+	case PK_PHASE_TIMER:
+	case PK_PHASE_ENTRY:
+		if (sk) {
+			pk_net_settle(c, pk_sock_object(sk));
+		} else if (c->armed == PK_PHASE_TRANSMIT) {
+			pk_charge_nobody(c, &c->charge, PK_FORWARDED);
+			c->stats.settled++;
+			c->armed = PK_PHASE_NONE;
+		}
+		break;
+	}
+out:
+	pk_leave(c, entered);
+	return 0;
+}
+
+SEC("?tp_btf/net_dev_queue")
+int BPF_PROG(pk_net_dev_queue, struct sk_buff *skb)
+{
+	struct pk_cpu *c = pk_hook();
+	struct sock *sk = skb->sk;
+
+	c->tx_sk = (__u64)sk;
+	if (unlikely(c->armed))
+		return pk_queue_slow(c, pk_plain(c, skb), *(volatile __u64 *)&c->tx_sk);
+	/* A process that sends takes what was done for its socket: acknowledgements, windows. */
+	if (sk)
+		return pk_socket_taken(c, ctx, sk);
+	return 0;
+}
+
+SEC("?tp_btf/qdisc_dequeue")
+int BPF_PROG(pk_qdisc_dequeue, void *qdisc, void *txq, int packets, struct sk_buff *skb)
+{
+	struct pk_cpu *c = pk_hook();
+
+	if (!skb)
+		return 0;
+	c->tx_sk = (__u64)skb->sk;
+	if (likely(!c->armed))
+		return 0;
+	return pk_queue_slow(c, pk_plain(c, skb), *(volatile __u64 *)&c->tx_sk);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* A process takes what was done for its socket. */
+#ifndef PKPROF_NET_TAKE_BPF_H
+#define PKPROF_NET_TAKE_BPF_H
+
+#include "hook.bpf.h"
+#include "net.bpf.h"
+#include "served.bpf.h"
+
+/*
+ * The current process has its hands on a socket that has work on account: it is the one the work
+ * was for. Its call path, down to the system call, goes with it.
+ */
+static __noinline int pk_take(struct pk_cpu *c, void *ctx, __u64 object, __u8 basis)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pk_key who = { .basis = basis, .syscall = PK_NO_SYSCALL };
+	struct pk_scratch *s;
+	__u32 one = 1;
+
+	if (!c)
+		return 0;
+	who.served = pk_current_label(c, task);
+	if (!(task->flags & PF_KTHREAD)) {
+		pk_current_syscall(task, &who);
+		s = bpf_map_lookup_elem(&scratch, &one);
+		if (s)
+			who.ustack = pk_user_stack(c, ctx, &s->stack);
+		who.exec_id = task->self_exec_id;
+	}
+	pk_attribute(c, object, &who);
+	bpf_map_update_elem(&owners, &object, &who.served, BPF_ANY);
+	return 0;
+}
+
+/* Is anything on account in this socket's slot? The one test that every call pays. */
+static __always_inline bool pk_may_have_account(struct pk_cpu *c, struct sock *sk)
+{
+	__u32 v;
+
+	if (sk->sk_protocol == IPPROTO_TCP)
+		v = pk_sock_portpair(pk_plain(c, sk), sk->__sk_common.skc_portpair);
+	else
+		v = (__u32)(pk_plain(c, sk) >> 6);
+	return slot_tags[pk_slot_of(v) & (PK_SLOTS - 1)] != 0;
+}
+
+static __always_inline int pk_socket_taken(struct pk_cpu *c, void *ctx, struct sock *sk)
+{
+	__u64 object, entered;
+
+	if (likely(!pk_may_have_account(c, sk)))
+		return 0;
+	object = pk_sock_object(pk_plain(c, sk));
+	if (!pk_on_account(object))
+		return 0;
+	if (pk_serving_softirq(c))
+		return 0;
+	entered = pk_enter(c);
+	pk_take(c, ctx, object, PK_BASIS_CONSUMED);
+	pk_leave(c, entered);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/budget.h"
+
+#include <algorithm>
+
+namespace pkprof {
+namespace {
+
+constexpr double always_turn_ns = 1e9;    // how often is looked at hooks that are on throughout
+constexpr double cycle_ns = 1e9;          // a turn and its pause, where the turn is long enough
+constexpr double longest_cycle_ns = 2e9;  // so that what is new is seen soon
+constexpr double least_samples = 20;      // of a turn
+
+}  // namespace
+
+Budget::Budget(double share, uint64_t period_ns, uint64_t seed)
+    : share_(share),
+      shortest_ns_(std::min(least_samples * static_cast<double>(period_ns), longest_cycle_ns / 4)),
+      random_(static_cast<std::minstd_rand::result_type>(seed | 1)) {}
+
+Budget::Turn Budget::first() const {
+  return {static_cast<uint64_t>(std::max(cycle_ns / 10, shortest_ns_)), 0};
+}
+
+Budget::Turn Budget::next(std::span<const uint64_t> runs, double run_ns, uint64_t on_ns) {
+  runs_.resize(runs.size());
+  uint64_t most = 0;
+  for (size_t cpu = 0; cpu < runs.size(); ++cpu) {
+    most = std::max(most, runs[cpu] - runs_[cpu]);
+    runs_[cpu] = runs[cpu];
+  }
+  if (on_ns > 0) {
+    const double now = static_cast<double>(most) * run_ns / static_cast<double>(on_ns);
+    // A burst is met at once; that it is over must show twice.
+    rate_ = now > rate_ ? now : (rate_ + now) / 2;
+  }
+  duty_ = rate_ > share_ ? share_ / rate_ : 1;
+  if (duty_ > 0.95) {
+    duty_ = 1;
+    return {static_cast<uint64_t>(always_turn_ns), 0};
+  }
+  const double cycle = std::clamp(shortest_ns_ / duty_, cycle_ns, longest_cycle_ns);
+  const double on = std::max(cycle * duty_, shortest_ns_);
+  const double factor = std::uniform_real_distribution<double>(0.5, 1.5)(random_);
+  // Where the turn cannot be shorter the pause is longer than the cycle allows, up to a limit.
+  const double off = std::min(on / duty_ - on, 4 * longest_cycle_ns);
+  return {static_cast<uint64_t>(on * factor), static_cast<uint64_t>(off * factor)};
+}
+
+}  // namespace pkprof

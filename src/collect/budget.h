@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of the time the hooks are on, so that no CPU gives them more than a budget.
+//
+// They are on and off in turns. Each turn tells what a CPU really paid; the next one's length and
+// the pause after it follow from that. Lengths vary at random, so that no rhythm of the machine's
+// falls in with ours, and length and pause by the same factor, so that the share is kept.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace pkprof {
+
+class Budget {
+ public:
+  // `share` of each CPU's time that the hooks may take (0.01: one percent); `period_ns` between
+  // samples: a turn lasts for some of them.
+  Budget(double share, uint64_t period_ns, uint64_t seed);
+
+  struct Turn {
+    uint64_t on_ns;
+    uint64_t off_ns;  // pause after it, 0 for none
+  };
+  [[nodiscard]] Turn first() const;
+  // A turn has ended, or goes on without a pause: the runs of hooks up to now on each CPU, what a
+  // run costs, and for how long they were on since the last call.
+  Turn next(std::span<const uint64_t> runs, double run_ns, uint64_t on_ns);
+
+  // Of the time, that the hooks are meant to be on; 1: always.
+  [[nodiscard]] double duty() const { return duty_; }
+
+ private:
+  double share_;
+  double shortest_ns_;
+  std::minstd_rand random_;
+  std::vector<uint64_t> runs_;
+  double rate_ = 0;  // of a CPU's time, paid by the CPU that pays most while the hooks are on
+  double duty_ = 1;
+};
+
+}  // namespace pkprof

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/spread.h"
+
+#include <algorithm>
+
+namespace pkprof {
+namespace {
+
+// Outer frames compared; the outermost one is the loop over the vectors, the same for all.
+constexpr size_t prefixes[] = {12, 9, 7, 5, 4, 3, 2};
+
+constexpr uint64_t most_parts = 1000;  // that the samples of one stack are charged in
+
+// The i-th of n parts that add up to the whole.
+uint64_t part(uint64_t whole, uint64_t i, uint64_t n) {
+  return whole / n + (i < whole % n ? 1 : 0);
+}
+
+uint64_t mix(uint64_t h, uint64_t v) {
+  h = (h ^ v) * 0xff51afd7ed558ccdULL;
+  return h ^ h >> 32;
+}
+
+// What a row may be alike in, most alike first; under its process, then under anyone.
+std::vector<uint64_t> keys_of(const pk_key& key, std::span<const uint64_t> stack) {
+  std::vector<uint64_t> alike;
+  if (key.kstack) alike.push_back(mix(1, key.kstack));
+  for (const size_t n : prefixes) {
+    if (stack.size() <= n) continue;  // the leaf is an address within a function, not a call
+    uint64_t h = n + 1;
+    for (const uint64_t ip : stack.last(n)) h = mix(h, ip);
+    alike.push_back(h);
+  }
+  if (key.vec != PK_VEC_NONE) alike.push_back(mix(2, key.vec));
+  std::vector<uint64_t> keys;
+  for (const uint64_t h : alike) keys.push_back(mix(h, key.ran_on | 1));
+  keys.insert(keys.end(), alike.begin(), alike.end());
+  return keys;
+}
+
+void add(pk_count& sum, const pk_count& more) {
+  sum.ns += more.ns;
+  sum.samples += more.samples;
+}
+
+}  // namespace
+
+void Spread::seen(const Row& row, const pk_count& count) {
+  add(seen_[row], count);
+}
+
+void Spread::unwatched(const Row& row, const pk_count& count) {
+  add(waiting_[row], count);
+}
+
+Spread::Choice* Spread::choice_for(Choices& choices, std::span<const uint64_t> keys) const {
+  Choice* chosen = nullptr;
+  for (const uint64_t key : keys) {
+    const auto it = choices.find(key);
+    if (it == choices.end()) continue;
+    chosen = &it->second;  // at the end: the least alike that there is
+    if (chosen->parties.back().second >= enough_ns_) break;
+  }
+  return chosen;
+}
+
+// Steps of the golden ratio fall evenly, however many there will be.
+const Row& Spread::Choice::next() {
+  turn += 0.6180339887498949;
+  if (turn >= 1) turn -= 1;
+  const auto it = std::ranges::upper_bound(parties, turn * parties.back().second, {},
+                                           [](const auto& party) { return party.second; });
+  return it == parties.end() ? *parties.back().first : *it->first;
+}
+
+void Spread::settle(const StackOf& stack_of, const Charge& charge, bool last) {
+  Choices choices;
+  if (!waiting_.empty()) {
+    for (const auto& [row, count] : seen_) {
+      for (const uint64_t key : keys_of(row.key, stack_of(row.key.kstack))) {
+        auto& parties = choices[key].parties;
+        const double before = parties.empty() ? 0 : parties.back().second;
+        parties.emplace_back(&row, before + static_cast<double>(count.ns));
+      }
+    }
+  }
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    const auto& [row, count] = *it;
+    Choice* choice = choice_for(choices, keys_of(row.key, stack_of(row.key.kstack)));
+    if (!choice && !last) {
+      ++it;
+      continue;
+    }
+    const uint64_t parts = choice ? std::clamp<uint64_t>(count.samples, 1, most_parts) : 1;
+    for (uint64_t i = 0; i < parts; ++i) {
+      Row to = choice ? choice->next() : row;
+      to.key.ran_on = row.key.ran_on;
+      to.key.kstack = row.key.kstack;
+      if (!choice) {
+        to.key.served = uint64_t{PK_UNCLAIMED} + PK_UNWATCHED;
+        to.key.served_kind = PK_SERVED_LABEL;
+      }
+      charge(to, {part(count.ns, i, parts), part(count.samples, i, parts)});
+    }
+    it = waiting_.erase(it);
+  }
+  seen_.clear();
+}
+
+}  // namespace pkprof

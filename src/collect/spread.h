@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Charges the samples of pauses: when a budget had turned the hooks off, the sampler saw the work,
+// its stack and whom it interrupted, but not whom it was for. Such a sample is charged as one that
+// is alike was charged while the hooks were on.
+//
+// Alike is, in this order: the same stack under the same process; the same outer frames (calls on
+// the way to the same protocol) under it, the more the better; the same vector under it; then the
+// same three under anyone. The first of these that has been seen often enough decides; among what
+// was seen there a sample goes to each party in proportion. So estimates of sums are unbiased as
+// long as turns and pauses see the same kind of work, which random lengths take care of.
+//
+// What nothing was like stays unclaimed: "unwatched".
+#pragma once
+
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "collect/row.h"
+
+namespace pkprof {
+
+class Spread {
+ public:
+  // Frames of a stack by number, leaf first; empty when it is not known.
+  using StackOf = std::function<std::span<const uint64_t>(uint64_t)>;
+  using Charge = std::function<void(const Row&, const pk_count&)>;
+
+  // `enough_ns`: sampled time that lets what is alike decide.
+  explicit Spread(uint64_t enough_ns) : enough_ns_(enough_ns) {}
+
+  // A row that a hook named (key.watched), or that waits for being charged
+  // (PK_SERVED_UNWATCHED).
+  void seen(const Row& row, const pk_count& count);
+  void unwatched(const Row& row, const pk_count& count);
+  // Charges what waits, and forgets what was seen. What nothing is alike waits on, and is unclaimed
+  // the `last` time.
+  void settle(const StackOf& stack_of, const Charge& charge, bool last);
+
+ private:
+  struct Choice {
+    std::vector<std::pair<const Row*, double>> parties;  // with the sum up to and with each
+    double turn = 0;  // where in [0, 1) the last sample fell
+    const Row& next();
+  };
+  using Choices = std::unordered_map<uint64_t, Choice>;
+  [[nodiscard]] Choice* choice_for(Choices& choices, std::span<const uint64_t> keys) const;
+
+  double enough_ns_;
+  std::unordered_map<Row, pk_count, RowHash> seen_;
+  std::unordered_map<Row, pk_count, RowHash> waiting_;
+};
+
+}  // namespace pkprof
