@@ -16,7 +16,6 @@ int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 samples)
 {
 	struct pk_count *v, fresh = { .ns = ns, .samples = samples };
 	struct pk_cpu *me = this_cpu();
-	/* 6.1 takes no key from a caller's memory, and the stack is short. */
 	struct pk_key *row = &me->row[me->sampling & 1];
 	__u32 zero = 0;
 	void *table = bpf_map_lookup_elem(&counts, &zero);
@@ -42,47 +41,55 @@ int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 samples)
 	return 0;
 }
 
+/* What a charge says of the row that it goes to. */
+static __always_inline struct pk_key *pk_key_of(struct pk_charge *charge)
+{
+	struct pk_key *key = pk_fresh_key();
+
+	key->ran_on = charge->ran_on;
+	key->kstack = charge->kstack;
+	key->kind = charge->kind;
+	key->vec = charge->vec;
+	key->watched = charge->watched;
+	return key;
+}
+
 int pk_charge_label(struct pk_cpu *c, struct pk_charge *charge, __u64 label, __u32 basis)
 {
-	struct pk_key key;
+	struct pk_key *key;
 
 	if (!c || !charge)
 		return 0;
-	key = (struct pk_key){
-		.ran_on = charge->ran_on,
-		.served = label,
-		.kstack = charge->kstack,
-		.syscall = PK_NO_SYSCALL,
-		.kind = charge->kind,
-		.vec = charge->vec,
-		.basis = basis,
-		.served_kind = PK_SERVED_LABEL,
-		.watched = charge->watched,
-	};
-
-	return pk_count(c, &key, charge->ns, charge->samples);
+	key = pk_key_of(charge);
+	key->served = label;
+	key->basis = basis;
+	return pk_count(c, key, charge->ns, charge->samples);
 }
 
 int pk_charge_owner(struct pk_cpu *c, struct pk_charge *charge, __u64 object, __u32 basis)
 {
-	struct pk_key key;
+	struct pk_key *key;
 
 	if (!c || !charge)
 		return 0;
-	key = (struct pk_key){
-		.ran_on = charge->ran_on,
-		.served = object,
-		.kstack = charge->kstack,
-		.syscall = PK_NO_SYSCALL,
-		.kind = charge->kind,
-		.vec = charge->vec,
-		.basis = basis,
-		.served_kind = PK_SERVED_OBJECT,
-		.reason = charge->reason,
-		.watched = charge->watched,
-	};
+	key = pk_key_of(charge);
+	key->served = object;
+	key->served_kind = PK_SERVED_OBJECT;
+	key->basis = basis;
+	key->reason = charge->reason;
+	return pk_count(c, key, charge->ns, charge->samples);
+}
 
-	return pk_count(c, &key, charge->ns, charge->samples);
+int pk_charge_unwatched(struct pk_cpu *c, struct pk_charge *charge)
+{
+	struct pk_key *key;
+
+	if (!c || !charge)
+		return 0;
+	key = pk_key_of(charge);
+	key->served_kind = PK_SERVED_UNWATCHED;
+	key->basis = PK_BASIS_PROVISIONAL;
+	return pk_count(c, key, charge->ns, charge->samples);
 }
 
 static __always_inline void pk_spill(struct pk_cpu *c, struct pk_charge *charge,

@@ -2,13 +2,13 @@
 /*
  * Where kernels differ. Every difference stands here, with what made it; the rest of bpf/ does
  * not ask for versions. What differs by whole programs (a tracepoint that is missing or has
- * other arguments) is chosen in src/collect/features.cc by looking into the kernel's BTF.
+ * other arguments) is chosen in src/collect/hooks.cc by looking into the kernel's BTF.
  *
- *   names of the TCP timers   up to 6.18 sk_timer serves for keepalive; 6.19 moves the timers of
- *                             inet_connection_sock into struct sock (tcp_retransmit_timer)
- *   kfree_skb                 has the receiving socket since 6.11 (rx_sk)
- *   sk_data_ready             since 6.4; before: fentry on sock_def_readable
- *   sock_recv_length          since 6.3; before: fexit on sock_recvmsg
+ *   names of the TCP timers   up to 6.18 sk_timer serves for keepalive; after it, timers of
+ *                             inet_connection_sock move into struct sock (tcp_retransmit_timer)
+ *   kfree_skb                 has the receiving socket in 6.12 (rx_sk), not in 6.1
+ *   sk_data_ready             in 6.12; where it is not, as in 6.1: fentry on sock_def_readable
+ *   sock_recv_length          in 6.12; where it is not, as in 6.1: fexit on sock_recvmsg
  */
 #ifndef PKPROF_COMPAT_BPF_H
 #define PKPROF_COMPAT_BPF_H
@@ -53,7 +53,7 @@ struct hrtimer___function {
 } __attribute__((preserve_access_index));
 
 struct hrtimer___private {
-	void *__function; /* since 6.15 no one is to touch it */
+	void *__function; /* its name in 6.18, where no one is to touch it */
 } __attribute__((preserve_access_index));
 
 static __always_inline __u64 pk_hrtimer_function(__u64 timer)

@@ -9,7 +9,17 @@
 
 #include "state.bpf.h"
 
-/* Adds to one row of the counts. */
+/* Where a key is put together: the BPF stack is short, and 6.1 takes no key from a caller's. */
+static __always_inline struct pk_key *pk_fresh_key(void)
+{
+	struct pk_cpu *me = this_cpu();
+	struct pk_key *key = &me->row[me->sampling & 1];
+
+	*key = (struct pk_key){ .syscall = PK_NO_SYSCALL };
+	return key;
+}
+
+/* Adds to one row of the counts. `key` may be pk_fresh_key()'s. */
 int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 samples);
 
 /* Stores a stack whose number is `id` unless it is there. Returns the number, 0 if it has no room. */

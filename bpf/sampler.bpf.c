@@ -33,45 +33,33 @@ static __always_inline void pk_learn_percpu(struct pk_cpu *c, struct task_struct
  * Are the hooks on, and were they at the last sample? To keep a budget they are attached for a
  * share of the time only. Of what they said before a pause nothing holds.
  */
-static __always_inline bool pk_is_watched(struct pk_cpu *c)
+static __always_inline void pk_look_for_hooks(struct pk_cpu *c)
 {
 	__u32 now = window;
 
+	c->watched = c->window == now && now;
 	if (likely(c->window == now))
-		return now != 0;
+		return;
 	c->window = now;
 	c->skb = 0;
 	c->sk = 0;
 	c->tx_sk = 0;
-	return false;
 }
 
-/* Work that a hook would name. */
-static __noinline int pk_sample_hooked(struct pk_cpu *c, struct pk_place *place,
-				       struct pk_charge *charge, bool watched)
+/* Work that a hook names, if it is on. */
+static __always_inline void pk_sample_hooked(struct pk_cpu *c, struct pk_place *place,
+					     struct pk_charge *charge)
 {
-	struct pk_key key;
-
-	if (!c || !place || !charge)
-		return 0;
-	if (watched) {
+	if (c->watched) {
 		charge->watched = 1;
-		return pk_net_sample(c, place, charge);
+		pk_net_sample(c, place, charge);
+	} else {
+		pk_charge_unwatched(c, charge);
 	}
-	key = (struct pk_key){
-		.ran_on = charge->ran_on,
-		.kstack = charge->kstack,
-		.syscall = PK_NO_SYSCALL,
-		.kind = charge->kind,
-		.vec = charge->vec,
-		.basis = PK_BASIS_PROVISIONAL,
-		.served_kind = PK_SERVED_UNWATCHED,
-	};
-	return pk_count(c, &key, charge->ns, charge->samples);
 }
 
 static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *place,
-					    struct pk_charge *charge, bool watched)
+					    struct pk_charge *charge)
 {
 	charge->kind = PK_SOFTIRQ;
 	charge->vec = place->vec;
@@ -79,7 +67,7 @@ static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *p
 	case PK_VEC_NET_RX:
 	case PK_VEC_NET_TX:
 	case PK_VEC_NONE:
-		pk_sample_hooked(c, place, charge, watched);
+		pk_sample_hooked(c, place, charge);
 		return;
 	case PK_VEC_HRTIMER:
 	case PK_VEC_TASKLET:
@@ -91,7 +79,7 @@ static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *p
 		 */
 		if (place->at & (PK_AT_TIMER | PK_AT_SEND | PK_AT_TRANSMIT) ||
 		    place->vec == PK_VEC_HRTIMER || place->vec == PK_VEC_TASKLET) {
-			pk_sample_hooked(c, place, charge, watched);
+			pk_sample_hooked(c, place, charge);
 			return;
 		}
 		break;
@@ -106,27 +94,25 @@ static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data
 					  struct task_struct *task, struct pk_stack *buf,
 					  const struct pk_charge *charge)
 {
-	struct pk_key key = {
-		.ran_on = charge->ran_on,
-		.served = charge->ran_on,
-		.kstack = charge->kstack,
-		.syscall = PK_NO_SYSCALL,
-		.kind = charge->kind,
-		.vec = PK_VEC_NONE,
-		.basis = PK_BASIS_OWN,
-	};
+	struct pk_key *key = pk_fresh_key();
 
+	key->ran_on = charge->ran_on;
+	key->served = charge->ran_on;
+	key->kstack = charge->kstack;
+	key->kind = charge->kind;
+	key->vec = PK_VEC_NONE;
+	key->basis = PK_BASIS_OWN;
 	if (charge->kind == PK_IDLING) {
-		key.served = PK_IDLE;
+		key->served = PK_IDLE;
 	} else if (charge->kind == PK_KTHREAD) {
-		key.served = PK_KERNEL;
+		key->served = PK_KERNEL;
 	} else {
 		if (charge->kind == PK_OWN)
-			pk_current_syscall(task, &key);
-		key.ustack = pk_user_stack(c, ctx, buf);
-		key.exec_id = task->self_exec_id;
+			pk_current_syscall(task, key);
+		key->ustack = pk_user_stack(c, ctx, buf);
+		key->exec_id = task->self_exec_id;
 	}
-	return pk_count(c, &key, charge->ns, charge->samples);
+	return pk_count(c, key, charge->ns, charge->samples);
 }
 
 #define PK_GAP_NS 10000000
@@ -139,16 +125,14 @@ static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data
  */
 static __noinline int pk_sample_gap(struct pk_cpu *c, struct pk_charge *charge)
 {
-	struct pk_key key = {
-		.ran_on = PK_IDLE,
-		.served = PK_IDLE,
-		.syscall = PK_NO_SYSCALL,
-		.kind = PK_IDLING,
-		.vec = PK_VEC_NONE,
-		.basis = PK_BASIS_OWN,
-	};
+	struct pk_key *key = pk_fresh_key();
 
-	pk_count(c, &key, charge->ns - config.period, 0);
+	key->ran_on = PK_IDLE;
+	key->served = PK_IDLE;
+	key->kind = PK_IDLING;
+	key->vec = PK_VEC_NONE;
+	key->basis = PK_BASIS_OWN;
+	pk_count(c, key, charge->ns - config.period, 0);
 	charge->ns = config.period;
 	return 0;
 }
@@ -160,57 +144,57 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	__u64 now = bpf_ktime_get_ns();
 	struct pk_cpu *c = this_cpu();
 	struct pk_place place = {};
-	struct pk_charge charge = {};
+	struct pk_charge *charge = &c->sample;
 	struct pk_scratch *s;
 	__u32 zero = 0;
-	bool watched;
 	long len;
 
 	/* Attaching lets the clock run for a moment before the start. */
 	if (!started)
 		return 0;
 	c->sampling = 1;
+	*charge = (struct pk_charge){};
 	c->stats.samples++;
-	charge.ns = now - (c->last_ns ? c->last_ns : started);
-	charge.samples = 1;
+	charge->ns = now - (c->last_ns ? c->last_ns : started);
+	charge->samples = 1;
 	c->last_ns = now;
 	pk_learn_percpu(c, task);
-	if (charge.ns > 2 * config.period && (c->idle || charge.ns > PK_GAP_NS))
-		pk_sample_gap(c, &charge);
+	if (charge->ns > 2 * config.period && (c->idle || charge->ns > PK_GAP_NS))
+		pk_sample_gap(c, charge);
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!s)
 		goto out;
 	if (c->armed && !c->busy)
 		pk_net_close(c); /* no hook came: what it was waiting for is over */
-	watched = pk_is_watched(c);
+	pk_look_for_hooks(c);
 
 	c->idle = 0;
-	charge.ran_on = pk_current_label(c, task);
+	charge->ran_on = pk_current_label(c, task);
 	if ((__s64)ctx->regs.rip > 0) {
-		charge.kind = PK_USER;
+		charge->kind = PK_USER;
 	} else {
 		len = bpf_get_stack(ctx, s->stack.ip, sizeof(s->stack.ip), 0);
 		if (len > 0) {
 			pk_read_place(&place, &s->stack, (__u64)len / 8);
 			s->stack.depth = place.depth;
-			charge.kstack = pk_store_stack(c, place.hash, &s->stack);
+			charge->kstack = pk_store_stack(c, place.hash, &s->stack);
 		} else {
 			c->stats.no_kstack++;
 		}
 		if (place.async) {
-			pk_sample_async(c, &place, &charge, watched);
+			pk_sample_async(c, &place, charge);
 			goto out;
 		}
 		if (task->pid == 0) {
-			charge.kind = PK_IDLING;
+			charge->kind = PK_IDLING;
 			c->idle = 1;
 		} else if (task->flags & PF_KTHREAD) {
-			charge.kind = PK_KTHREAD;
+			charge->kind = PK_KTHREAD;
 		} else {
-			charge.kind = PK_OWN;
+			charge->kind = PK_OWN;
 		}
 	}
-	pk_sample_own(c, ctx, task, &s->stack, &charge);
+	pk_sample_own(c, ctx, task, &s->stack, charge);
 out:
 	c->stats.sampler_ns += bpf_ktime_get_ns() - now;
 	c->sampling = 0;

@@ -275,7 +275,9 @@ struct pk_cpu {
 	__u64 label;      /* label seen last: its table entry is fresh */
 	__u32 epoch;      /* in which it was seen */
 	__u8 idle;        /* the last sample met the idle task */
-	__u8 pad2[3];
+	__u8 watched;     /* the hooks were on at the last sample and at this one */
+	__u8 pad2[2];
+	struct pk_charge sample; /* what is being sampled */
 	__u64 plain;      /* see pk_plain() */
 	__u32 sampling;   /* inside the sampler, which may have interrupted a hook */
 	__u32 window;     /* in which the last sample fell: what the hooks said before is stale */

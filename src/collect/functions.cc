@@ -17,7 +17,7 @@ struct Known {
 // Compilers split functions ("x.cold", "x.constprop.0", "x.isra.0"): every part counts.
 // Names that changed stand side by side; a kernel has one of them.
 constexpr Known known_functions[] = {
-    {"handle_softirqs", PK_FN_SOFTIRQ, 0},  // since 6.11
+    {"handle_softirqs", PK_FN_SOFTIRQ, 0},  // in 6.12
     {"__do_softirq", PK_FN_SOFTIRQ, 0},
     {"napi_threaded_poll", PK_FN_NAPI_THREAD, 0},
     {"napi_threaded_poll_loop", PK_FN_NAPI_THREAD, 0},
@@ -31,7 +31,7 @@ constexpr Known known_functions[] = {
     {"blk_done_softirq", PK_FN_ACTION, PK_VEC_BLOCK},
     {"irq_poll_softirq", PK_FN_ACTION, PK_VEC_IRQ_POLL},
     {"run_rebalance_domains", PK_FN_ACTION, PK_VEC_SCHED},
-    {"sched_balance_softirq", PK_FN_ACTION, PK_VEC_SCHED},  // since 6.10
+    {"sched_balance_softirq", PK_FN_ACTION, PK_VEC_SCHED},  // in 6.12
     {"rcu_core_si", PK_FN_ACTION, PK_VEC_RCU},
     {"__netif_receive_skb_core", PK_FN_RECEIVE, 0},
     {"__netif_receive_skb_one_core", PK_FN_RECEIVE, 0},

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "collect/budget.h"
+
+namespace pkprof {
+namespace {
+
+constexpr uint64_t kPeriod = 1'003'009;
+constexpr double kRunNs = 100;
+
+// Lets time pass on a machine whose CPUs run so many hooks a second while the hooks are on.
+struct Machine {
+  std::vector<double> runs_per_s;
+  std::vector<uint64_t> runs = std::vector<uint64_t>(runs_per_s.size());
+  double on_s = 0;
+  double off_s = 0;
+
+  void live(Budget& budget, double seconds) {
+    Budget::Turn turn = budget.first();
+    for (double now = 0; now < seconds;) {
+      const double on = static_cast<double>(turn.on_ns) / 1e9;
+      for (size_t cpu = 0; cpu < runs.size(); ++cpu)
+        runs[cpu] += static_cast<uint64_t>(runs_per_s[cpu] * on);
+      on_s += on;
+      turn = budget.next(runs, kRunNs, turn.on_ns);
+      off_s += static_cast<double>(turn.off_ns) / 1e9;
+      now = on_s + off_s;
+    }
+  }
+  [[nodiscard]] double share() const { return on_s / (on_s + off_s); }
+};
+
+TEST(Budget, HooksThatCostLessStayOn) {
+  Budget budget(0.01, kPeriod, 1);
+  Machine machine{{50'000, 90'000}};  // 0.5 and 0.9 percent
+  machine.live(budget, 20);
+  EXPECT_EQ(machine.off_s, 0);
+  EXPECT_EQ(budget.duty(), 1);
+}
+
+TEST(Budget, TheCpuThatPaysMostDecides) {
+  Budget budget(0.01, kPeriod, 1);
+  Machine machine{{1'000, 500'000, 1'000}};  // 5 percent on one
+  machine.live(budget, 400);
+  EXPECT_NEAR(machine.share(), 0.2, 0.02);
+}
+
+TEST(Budget, AlwaysSomeSamplesInATurn) {
+  Budget budget(0.001, kPeriod, 1);
+  Machine machine{{5'000'000}};  // half of the CPU
+  machine.live(budget, 1000);
+  EXPECT_GT(machine.share(), 0.001);
+  const Budget::Turn turn = budget.next(machine.runs, kRunNs, 1'000'000);
+  EXPECT_GE(turn.on_ns, 10 * kPeriod);
+}
+
+TEST(Budget, TurnsHaveNoRhythm) {
+  Budget budget(0.01, kPeriod, 1);
+  std::vector<uint64_t> runs = {0};
+  std::vector<uint64_t> lengths;
+  Budget::Turn turn = budget.first();
+  for (int i = 0; i < 20; ++i) {
+    runs[0] += turn.on_ns / 2000;  // 500,000 a second
+    turn = budget.next(runs, kRunNs, turn.on_ns);
+    lengths.push_back(turn.off_ns);
+  }
+  std::ranges::sort(lengths);
+  EXPECT_GT(lengths.back(), lengths.front() * 3 / 2);
+}
+
+TEST(Budget, WhenTheStormIsOverTheyStayOnAgain) {
+  Budget budget(0.01, kPeriod, 1);
+  Machine machine{{1'000'000}};
+  machine.live(budget, 20);
+  EXPECT_LT(budget.duty(), 0.2);
+  machine.runs_per_s = {1'000};
+  Machine calm = machine;
+  calm.live(budget, 60);
+  EXPECT_EQ(budget.duty(), 1);
+}
+
+}  // namespace
+}  // namespace pkprof

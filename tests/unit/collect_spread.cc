@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+#include "collect/spread.h"
+
+namespace pkprof {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kBystander = 7ULL << 32;
+constexpr uint64_t kOtherBystander = 8ULL << 32;
+constexpr uint64_t kServer = 11ULL << 32;
+constexpr uint64_t kClient = 12ULL << 32;
+
+class SpreadTest : public testing::Test {
+ protected:
+  // A stack by its frames, outermost last; its number.
+  uint64_t stack(std::vector<uint64_t> frames) {
+    stacks_.push_back(std::move(frames));
+    return stacks_.size();
+  }
+  static Row row(uint64_t ran_on, uint64_t served, uint64_t kstack, uint8_t vec = PK_VEC_NET_RX) {
+    Row r{};
+    r.key.ran_on = ran_on;
+    r.key.served = served;
+    r.key.kstack = kstack;
+    r.key.kind = PK_SOFTIRQ;
+    r.key.vec = vec;
+    r.key.basis = PK_BASIS_CONSUMED;
+    return r;
+  }
+  static Row waiting(uint64_t ran_on, uint64_t kstack, uint8_t vec = PK_VEC_NET_RX) {
+    Row r = row(ran_on, 0, kstack, vec);
+    r.key.served_kind = PK_SERVED_UNWATCHED;
+    return r;
+  }
+  static pk_count samples(uint64_t n) { return {n * kMs, n}; }
+
+  void settle(bool last = true) {
+    spread_.settle(
+        [this](uint64_t id) -> std::span<const uint64_t> {
+          if (id == 0 || id > stacks_.size()) return {};
+          return stacks_[id - 1];
+        },
+        [this](const Row& r, const pk_count& c) {
+          charged_[r.key.served] += c.ns;
+          samples_ += c.samples;
+          rows_.push_back(r);
+        },
+        last);
+  }
+  [[nodiscard]] double share(uint64_t served) const {
+    uint64_t all = 0;
+    for (const auto& [label, ns] : charged_) all += ns;
+    const auto it = charged_.find(served);
+    return it == charged_.end() ? 0 : static_cast<double>(it->second) / static_cast<double>(all);
+  }
+
+  Spread spread_{10 * kMs};
+  std::vector<std::vector<uint64_t>> stacks_;
+  std::map<uint64_t, uint64_t> charged_;
+  uint64_t samples_ = 0;
+  std::vector<Row> rows_;
+};
+
+TEST_F(SpreadTest, ManySamplesOfOneStackGoToEachInProportion) {
+  const uint64_t s = stack({1, 2, 3});
+  spread_.seen(row(kBystander, kServer, s), samples(30));
+  spread_.seen(row(kBystander, kClient, s), samples(10));
+  spread_.unwatched(waiting(kBystander, s), samples(4000));
+  settle();
+  EXPECT_NEAR(share(kServer), 0.75, 0.01);
+  EXPECT_NEAR(share(kClient), 0.25, 0.01);
+  EXPECT_EQ(charged_[kServer] + charged_[kClient], 4000 * kMs);
+  EXPECT_EQ(samples_, 4000U);
+}
+
+TEST_F(SpreadTest, SoDoSingleSamplesOfManyStacks) {
+  // Leaves differ, calls do not.
+  for (uint64_t i = 0; i < 40; ++i)
+    spread_.seen(row(kBystander, i % 4 ? kServer : kClient, stack({100 + i, 2, 3, 4})), samples(1));
+  for (uint64_t i = 0; i < 1000; ++i)
+    spread_.unwatched(waiting(kBystander, stack({1000 + i, 2, 3, 4})), samples(1));
+  settle();
+  EXPECT_NEAR(share(kServer), 0.75, 0.02);
+  EXPECT_EQ(samples_, 1000U);
+}
+
+TEST_F(SpreadTest, KeepsWhomItRanOnAndItsStackAndTakesTheRest) {
+  const uint64_t s = stack({1, 2, 3});
+  const uint64_t other = stack({9, 2, 3});
+  Row seen = row(kBystander, kServer, s);
+  seen.key.ustack = 77;
+  seen.key.syscall = 45;
+  seen.image = 5;
+  spread_.seen(seen, samples(20));
+  spread_.unwatched(waiting(kBystander, other), samples(1));
+  settle();
+  ASSERT_EQ(rows_.size(), 1U);
+  EXPECT_EQ(rows_[0].key.ran_on, kBystander);
+  EXPECT_EQ(rows_[0].key.kstack, other);
+  EXPECT_EQ(rows_[0].key.ustack, 77U);
+  EXPECT_EQ(rows_[0].key.syscall, 45U);
+  EXPECT_EQ(rows_[0].image, 5U);
+  EXPECT_EQ(rows_[0].key.served_kind, PK_SERVED_LABEL);
+  EXPECT_EQ(rows_[0].key.basis, PK_BASIS_CONSUMED);
+}
+
+TEST_F(SpreadTest, CallsTellProtocolsApart) {
+  spread_.seen(row(kBystander, kServer, stack({1, 20, 3, 4})), samples(50));
+  spread_.seen(row(kBystander, kClient, stack({1, 30, 3, 4})), samples(50));
+  spread_.unwatched(waiting(kBystander, stack({9, 20, 3, 4})), samples(100));
+  settle();
+  EXPECT_EQ(share(kServer), 1);
+}
+
+TEST_F(SpreadTest, WhomItRanOnTellsCpusApart) {
+  const uint64_t s = stack({1, 2, 3});
+  spread_.seen(row(kBystander, kServer, s), samples(50));
+  spread_.seen(row(kOtherBystander, kClient, s), samples(50));
+  spread_.unwatched(waiting(kOtherBystander, s), samples(100));
+  settle();
+  EXPECT_EQ(share(kClient), 1);
+}
+
+TEST_F(SpreadTest, WhoWasNeverSeenIsChargedAsAnyone) {
+  const uint64_t s = stack({1, 2, 3});
+  spread_.seen(row(kBystander, kServer, s), samples(50));
+  spread_.unwatched(waiting(kOtherBystander, s), samples(100));
+  settle();
+  EXPECT_EQ(share(kServer), 1);
+  EXPECT_EQ(rows_[0].key.ran_on, kOtherBystander);
+}
+
+TEST_F(SpreadTest, WhatNothingIsLikeWaitsAndIsUnclaimedInTheEnd) {
+  spread_.seen(row(kBystander, kServer, stack({1, 2, 3}), PK_VEC_NET_TX), samples(50));
+  spread_.unwatched(waiting(kBystander, stack({7, 8, 9})), samples(3));
+  settle(false);
+  EXPECT_TRUE(rows_.empty());
+  settle(true);
+  ASSERT_EQ(rows_.size(), 1U);
+  EXPECT_EQ(rows_[0].key.served, uint64_t{PK_UNCLAIMED} + PK_UNWATCHED);
+  EXPECT_EQ(charged_.begin()->second, 3 * kMs);
+}
+
+TEST_F(SpreadTest, WhatWasSeenBeforeIsForgotten) {
+  const uint64_t s = stack({1, 2, 3});
+  spread_.seen(row(kBystander, kServer, s), samples(50));
+  settle(false);
+  spread_.seen(row(kBystander, kClient, s), samples(50));
+  spread_.unwatched(waiting(kBystander, s), samples(10));
+  settle(false);
+  EXPECT_EQ(share(kClient), 1);
+}
+
+TEST_F(SpreadTest, AStackThatFoundNoRoomGoesByItsVector) {
+  spread_.seen(row(kBystander, kServer, stack({1, 2, 3})), samples(50));
+  spread_.unwatched(waiting(kBystander, 0), samples(10));
+  settle();
+  EXPECT_EQ(share(kServer), 1);
+}
+
+}  // namespace
+}  // namespace pkprof
