@@ -42,15 +42,24 @@ struct pk_place {
 	__u8 async;
 };
 
-/* The function that an address lies in, as an index; the table is sorted by start. */
+/*
+ * The function that an address lies in, as an index; the table is sorted by start. Without a
+ * branch: the verifier would follow each way through all seven. Kernel addresses, and the entries
+ * that are not used, are in the upper half, where a difference's sign says which is larger.
+ */
 static __always_inline __u32 pk_find_function(__u64 ip)
 {
-	__u32 i = 0;
+	__u64 i = 0;
 
 #pragma unroll
-	for (__u32 step = PK_FUNCTIONS / 2; step; step /= 2)
-		if (functions[(i + step) & (PK_FUNCTIONS - 1)].start <= ip)
-			i += step;
+	for (__u32 step = PK_FUNCTIONS / 2; step; step /= 2) {
+		__u64 at = i + step;
+		__s64 past;
+
+		pk_forget(at); /* or the compiler, knowing its limit, leaves out the mask */
+		past = ip - functions[at & (PK_FUNCTIONS - 1)].start;
+		i += step & ~(past >> 63);
+	}
 	return i & (PK_FUNCTIONS - 1);
 }
 

@@ -4,7 +4,7 @@
  * Defined in state.bpf.c.
  *
  * Samples are counted here, in the kernel, so that nothing of ours need run for a profile to
- * grow (see src/collect/drain.cc for how they are emptied).
+ * grow (see src/collect/kernel_side.cc for how they are emptied).
  */
 #ifndef PKPROF_STATE_BPF_H
 #define PKPROF_STATE_BPF_H
@@ -15,6 +15,9 @@
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* The compiler is to know nothing of this value. */
+#define pk_forget(value) asm volatile("" : "+r"(value))
 
 struct pk_scratch {
 	struct pk_stack stack;
