@@ -147,7 +147,8 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
   bpf_object__for_each_program(program, s->obj) {
     const std::string_view name = bpf_program__name(program);
     const bool wanted =
-        name == "pk_sample" || name == "pk_warm" || (name == "pk_empty" && options.hooks) || (name == "pk_iter_sockets" && options.hooks) ||
+        name == "pk_sample" || name == "pk_warm" || (name == "pk_empty" && options.hooks) ||
+        (name == "pk_iter_sockets" && options.hooks) ||
         std::any_of(hooks.begin(), hooks.end(), [&](const Hook* h) { return h->program == name; });
     bpf_program__set_autoload(program, wanted && !refused.contains(std::string(name)));
   }
@@ -440,8 +441,8 @@ int KernelSide::sampler_program() const {
 std::vector<int> KernelSide::hook_programs() const {
   std::vector<int> fds;
   for (const Impl::HookLink& h : impl_->hook_links)
-    fds.push_back(bpf_program__fd(
-        bpf_object__find_program_by_name(impl_->skeleton->obj, h.hook->program)));
+    fds.push_back(
+        bpf_program__fd(bpf_object__find_program_by_name(impl_->skeleton->obj, h.hook->program)));
   return fds;
 }
 

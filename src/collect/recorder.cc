@@ -25,10 +25,7 @@ Row row_of(const pk_charge& charge) {
 
 Recorder::Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes,
                    uint64_t period_ns)
-    : kernel_(kernel),
-      user_(user),
-      processes_(processes),
-      spread_(enough_samples * period_ns) {}
+    : kernel_(kernel), user_(user), processes_(processes), spread_(enough_samples * period_ns) {}
 
 void Recorder::count(const Row& row, const pk_count& count) {
   pk_count& sum = rows_[row];
@@ -68,8 +65,7 @@ void Recorder::settle_unwatched(bool last) {
     if (it == stacks_.end()) return {};
     return it->second;
   };
-  spread_.settle(
-      stack_of, [this](const Row& row, const pk_count& c) { count(row, c); }, last);
+  spread_.settle(stack_of, [this](const Row& row, const pk_count& c) { count(row, c); }, last);
 }
 
 size_t Recorder::resolve_owners(const std::function<uint64_t(uint64_t)>& owner) {

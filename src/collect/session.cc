@@ -29,7 +29,7 @@ namespace {
 constexpr uint64_t drain_interval_ns = 1'000'000'000;
 constexpr uint64_t cost_window_ns = 10'000'000;
 constexpr uint64_t cost_interval_ns = 1'000'000'000;  // between windows, at least
-constexpr int drains_a_settlement = 5;                // of samples that fell into pauses of the hooks
+constexpr int drains_a_settlement = 5;  // of samples that fell into pauses of the hooks
 constexpr size_t sideband_ring_bytes = 512 << 10;
 
 // Signals become something to wait for; the mask is given back at the end.

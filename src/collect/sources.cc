@@ -25,9 +25,9 @@ std::string_view softirq_name(uint8_t vec) {
 }
 
 std::string_view reason_name(uint8_t reason) {
-  static constexpr std::string_view names[] = {"expired", "dropped",  "forwarded", "arp",
-                                               "icmp",    "protocol", "untracked", "lost",
-                                               "unwatched"};
+  static constexpr std::string_view names[] = {"expired",   "dropped", "forwarded",
+                                               "arp",       "icmp",    "protocol",
+                                               "untracked", "lost",    "unwatched"};
   static_assert(std::size(names) == PK_REASONS);
   return reason < std::size(names) ? names[reason] : "unknown";
 }

@@ -41,7 +41,7 @@ class Spread {
  private:
   struct Choice {
     std::vector<std::pair<const Row*, double>> parties;  // with the sum up to and with each
-    double turn = 0;  // where in [0, 1) the last sample fell
+    double turn = 0;                                     // where in [0, 1) the last sample fell
     const Row& next();
   };
   using Choices = std::unordered_map<uint64_t, Choice>;

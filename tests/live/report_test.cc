@@ -2,7 +2,9 @@
 // Files: what `report` does with good and bad ones, how it looks, and what is left behind when
 // one cannot be written.
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -77,13 +79,42 @@ TEST_F(ReportTest, Views) {
   EXPECT_NE(tree.out.find("run(int, char**)"), std::string::npos) << tree.out;
 }
 
-TEST_F(ReportTest, NoColourWithoutATerminalNorWithNoColor) {
-  // script(1) would be needed for a terminal; without one there must be no escape sequence.
+// What `pkprof report` prints on a terminal of its own, with one more setting in its environment.
+std::string on_terminal(const std::string& file, const char* view, const char* setting) {
+  const std::string program = testnet::sibling("pkprof");
+  int terminal = -1;
+  const pid_t pid = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (pid == 0) {
+    setenv("TERM", "xterm-256color", 1);
+    unsetenv("NO_COLOR");
+    if (setting != nullptr) putenv(const_cast<char*>(setting));
+    execl(program.c_str(), "pkprof", "report", file.c_str(), "--view", view, nullptr);
+    _exit(127);
+  }
+  EXPECT_GT(pid, 0);
+  std::string out;
+  char buffer[4096];
+  // A terminal whose other end is closed reads as EIO.
+  for (ssize_t n; (n = read(terminal, buffer, sizeof buffer)) > 0;)
+    out.append(buffer, static_cast<size_t>(n));
+  close(terminal);
+  int status = -1;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
+  return out;
+}
+
+TEST_F(ReportTest, ColourOnATerminalAloneAndNotWithNoColor) {
   for (const char* view : {"ledger", "flat", "tree"}) {
-    for (const char* setting : {"NO_COLOR=1", "TERM=xterm-256color"}) {
-      const Finished shown = run_pkprof({"report", good_, "--view", view}, {.env = {setting}});
-      EXPECT_EQ(shown.out.find('\x1b'), std::string::npos);
+    EXPECT_NE(on_terminal(good_, view, nullptr).find("\x1b["), std::string::npos) << view;
+    for (const char* setting : {"NO_COLOR=1", "TERM=dumb"}) {
+      const std::string shown = on_terminal(good_, view, setting);
+      EXPECT_EQ(shown.find('\x1b'), std::string::npos) << view << " " << setting;
+      EXPECT_GT(shown.size(), 100U);
     }
+    const Finished piped =
+        run_pkprof({"report", good_, "--view", view}, {.env = {"TERM=xterm-256color"}});
+    EXPECT_EQ(piped.out.find('\x1b'), std::string::npos) << view;
   }
 }
 
