@@ -139,13 +139,14 @@ TEST_F(CleanupTest, AWaitingCommandDiesWithPkprof) {
 // A command that runs is the user's: it goes on.
 TEST_F(CleanupTest, ARunningCommandIsLeftAlone) {
   const std::string mark = dir_.file("it-ran");
-  Running pkprof(
-      pkprof_argv({"record", "-o", file_, "--", "sh", "-c", "sleep 1; touch \"$0\"", mark}));
+  const char* const seconds = in_guest() ? "10" : "1";
+  Running pkprof(pkprof_argv(
+      {"record", "-o", file_, "--", "sh", "-c", "sleep \"$1\"; touch \"$0\"", mark, seconds}));
   objects_while_recording(pkprof);
-  std::this_thread::sleep_for(in_guest() ? 5s : 500ms);
+  std::this_thread::sleep_for(in_guest() ? 3s : 500ms);
   pkprof.signal(SIGKILL);
   pkprof.wait();
-  for (int i = 0; i < 500 && !std::filesystem::exists(mark); ++i) {
+  for (int i = 0; i < 2000 && !std::filesystem::exists(mark); ++i) {
     std::this_thread::sleep_for(10ms);
   }
   EXPECT_TRUE(std::filesystem::exists(mark));
