@@ -15,9 +15,10 @@ namespace {
 
 using namespace pkprof::workload;
 
-void reap(int flags, int& running, uint64_t& failed) {
+// Those that have ended; with no flags, waits until no more than `most` are left.
+void reap(int flags, int most, int& running, uint64_t& failed) {
   int status = 0;
-  while (running > 0 && waitpid(-1, &status, flags) > 0) {
+  while (running > most && waitpid(-1, &status, flags) > 0) {
     --running;
     failed += status != 0;
   }
@@ -30,9 +31,12 @@ int run(int argc, char** argv) {
   common.add_to(app);
   double rate = 200;
   uint64_t work_us = 1000;
+  int at_once = 4;
   bool child = false;
   app.add_option("--rate", rate, "processes a second")->check(CLI::PositiveNumber);
   app.add_option("--work-us", work_us, "CPU time of each, in microseconds");
+  app.add_option("--at-once", at_once, "alive at a time; the rate is lower where they take longer")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--child", child, "be one of the short-lived processes");
   CLI11_PARSE(app, argc, argv);
   if (child) {
@@ -61,11 +65,12 @@ int run(int argc, char** argv) {
     }
     ++spawned;
     ++running;
-    reap(WNOHANG, running, failed);
+    reap(WNOHANG, 0, running, failed);
+    reap(0, at_once - 1, running, failed);
     next = std::max(next + interval, now_ns() - std::min(now_ns(), 10 * interval));
     sleep_until_ns(next);
   }
-  while (running > 0) reap(0, running, failed);
+  while (running > 0) reap(0, 0, running, failed);
   print_result({{"program", "pk_spawn"},
                 {"wall_ns", now_ns() - start},
                 {"spawned", spawned},
