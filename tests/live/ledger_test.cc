@@ -52,7 +52,7 @@ TEST_F(LedgerTest, SumsAtEveryFrequency) {
 // most of them are gone when pkprof looks.
 TEST_F(LedgerTest, ShortLivedProcessesAreNamed) {
   const int parent = stage_.start(nullptr, {"pk_spawn", "--rate", "200"}, -1, false);
-  const Report report = record_all(2);
+  const Report report = record_all(in_guest() ? 10 : 2);
   const std::set<int> children = report.pids_running("pk_spawn");
   EXPECT_GE(children.size(), in_guest() ? 20 : 100);
   uint64_t charged = 0;
@@ -65,11 +65,11 @@ TEST_F(LedgerTest, ShortLivedProcessesAreNamed) {
 // fork, then exec: the functions are those of the new program.
 TEST_F(LedgerTest, ChildrenThatExecHaveTheirOwnFunctions) {
   const std::string hog = testnet::sibling("pk_hog");
-  const std::string spawn = testnet::sibling("pk_spawn");
-  const Finished done =
-      run_pkprof({"record", "-F", "1997", "-o", file_, "--", "sh", "-c",
-                  hog + " --seconds 0.4; " + spawn + " --seconds 0.6 --rate 100 >/dev/null; exec " +
-                      hog + " --seconds 0.4"});
+  const std::string spawn =
+      testnet::sibling("pk_spawn") + " --rate 100 --seconds " + (in_guest() ? "5" : "0.6");
+  const Finished done = run_pkprof(
+      {"record", "-F", "1997", "-o", file_, "--", "sh", "-c",
+       hog + " --seconds 0.4; " + spawn + " >/dev/null; exec " + hog + " --seconds 0.4"});
   EXPECT_EQ(done.status, 0) << done.err;
   const Report report = read_report(file_);
   EXPECT_EQ(report.pids_of("pk_hog").size(), 2) << report.text;
