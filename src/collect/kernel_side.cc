@@ -457,9 +457,8 @@ std::vector<int> KernelSide::hook_programs() const {
 }
 
 std::vector<uint64_t> KernelSide::hook_runs() const {
-  std::vector<uint64_t> runs;
-  for (uint32_t cpu = 0; cpu < impl_->cpus; ++cpu)
-    runs.push_back(impl_->skeleton->bss->cpus[cpu].hits);
+  std::vector<uint64_t> runs(impl_->cpus);
+  for (uint32_t cpu = 0; cpu < impl_->cpus; ++cpu) runs[cpu] = impl_->skeleton->bss->cpus[cpu].hits;
   return runs;
 }
 

@@ -61,6 +61,7 @@ Observed measure(const std::string& scenario, const Work& work, const Limits& li
   seen.report = live::observe({.seconds = amount.seconds,
                                .frequency_hz = amount.frequency_hz,
                                .min_samples = amount.min_samples,
+                               .budget = "1",  // as users have it
                                .most_seconds = 60,
                                .counted = counted});
   seen.shares = work.pinned.empty()

@@ -53,7 +53,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Stream6", Pair::kServer6, 98, {}, kStream},
         // Deferred sending that finds the socket held by its owner is not seen to send.
         Case{"StreamReno", Pair::kServer4, 95, {}, {"pk_tcp", "stream", "--congestion", "reno"}},
-        Case{"Stream8", Pair::kServer4, 98, {}, {"pk_tcp", "stream", "--connections", "8"}},
+        // With eight connections on two CPUs that is more often so.
+        Case{"Stream8", Pair::kServer4, 95, {}, {"pk_tcp", "stream", "--connections", "8"}},
         Case{"Rr4", Pair::kServer4, 98, kEcho, {"pk_tcp", "rr"}},
         Case{"Rr6", Pair::kServer6, 98, kEcho, {"pk_tcp", "rr"}},
         Case{"Rr16", Pair::kServer4, 98, kEcho, {"pk_tcp", "rr", "--connections", "16"}},

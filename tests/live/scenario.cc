@@ -117,7 +117,8 @@ Report observe(const Observe& how) {
   for (;;) {
     std::ostringstream duration;
     duration << seconds;
-    Recording r = record({"-a", "-d", duration.str(), "-F", std::to_string(hz)});
+    Recording r =
+        record({"-a", "-d", duration.str(), "-F", std::to_string(hz), "--budget", how.budget});
     if (r.record.status != 0) throw std::runtime_error("pkprof record: " + r.record.err);
     const std::set<int> others = strangers(r.report);
     std::erase_if(r.report.flows, [&](const Flow& f) { return others.contains(f.served); });

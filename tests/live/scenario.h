@@ -51,7 +51,8 @@ struct Observe {
   double seconds = 1.2;
   int frequency_hz = 1997;
   uint64_t min_samples = 400;
-  double most_seconds = 10;  // a recording is made longer until it has the samples, up to this
+  const char* budget = "100";  // hooks on throughout: what they say, from the fewest samples
+  double most_seconds = 10;    // a recording is made longer until it has the samples, up to this
   // What must be seen; default: network softirq time.
   std::function<uint64_t(const Report&)> counted;
 };
