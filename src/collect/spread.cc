@@ -33,6 +33,7 @@ std::vector<uint64_t> keys_of(const pk_key& key, std::span<const uint64_t> stack
   }
   if (key.vec != PK_VEC_NONE) alike.push_back(mix(2, key.vec));
   std::vector<uint64_t> keys;
+  keys.reserve(2 * alike.size());
   for (const uint64_t h : alike) keys.push_back(mix(h, key.ran_on | 1));
   keys.insert(keys.end(), alike.begin(), alike.end());
   return keys;
