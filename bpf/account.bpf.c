@@ -95,7 +95,6 @@ int pk_charge_unwatched(struct pk_cpu *c, struct pk_charge *charge)
 static __always_inline void pk_spill(struct pk_cpu *c, struct pk_charge *charge,
 				     __u64 object)
 {
-	c->stats.spilled++;
 	pk_charge_owner(c, charge, object, PK_BASIS_OWNER);
 }
 
@@ -203,7 +202,6 @@ int pk_attribute(struct pk_cpu *c, __u64 object, struct pk_key *who)
 		}
 		slot->used = 0;
 		slot_tags[index] = 0;
-		c->stats.consumed++;
 	}
 	pk_unlock_slot(slot);
 	return 0;

@@ -17,17 +17,14 @@ static __always_inline struct pk_cpu *pk_hook(void)
 	return c;
 }
 
-/* A slow path begins. */
-static __always_inline __u64 pk_enter(struct pk_cpu *c)
+/* A slow path begins, and ends: a sample that falls between is of pkprof's own work. */
+static __always_inline void pk_enter(struct pk_cpu *c)
 {
 	c->busy = 1;
-	c->stats.slow_runs++;
-	return bpf_ktime_get_ns();
 }
 
-static __always_inline void pk_leave(struct pk_cpu *c, __u64 entered)
+static __always_inline void pk_leave(struct pk_cpu *c)
 {
-	c->stats.slow_ns += bpf_ktime_get_ns() - entered;
 	c->busy = 0;
 }
 

@@ -98,7 +98,6 @@ static __always_inline void pk_net_address(struct pk_cpu *c, __u64 skb, bool at_
 
 static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)
 {
-	c->stats.settled++;
 	if (c->charge.samples)
 		pk_hash(c, object, &c->charge);
 	if (c->carried) {

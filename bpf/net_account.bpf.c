@@ -13,7 +13,6 @@ static __always_inline void pk_net_arm(struct pk_cpu *c, struct pk_place *place,
 	c->timer = place->timer;
 	c->runs = place->at & PK_AT_NAPI_THREAD ? PK_RUNS_UNKNOWN :
 						  pk_softirq_runs(c, charge->vec);
-	c->stats.armed++;
 	c->armed = phase;
 }
 
@@ -59,7 +58,6 @@ int pk_net_close(struct pk_cpu *c)
 	if (!c)
 		return 0;
 	n = c->receivers;
-	c->stats.closed++;
 	if (n > 0 && n <= 4)
 		heir = c->sockets[0];
 	else if (c->object && c->waits)

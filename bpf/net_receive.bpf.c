@@ -15,11 +15,10 @@
 static __noinline int pk_handover_slow(struct pk_cpu *c, __u64 skb)
 {
 	struct pk_packet_info *info = pk_info(c);
-	__u64 entered;
 
 	if (!c)
 		return 0;
-	entered = pk_enter(c);
+	pk_enter(c);
 	if (!pk_same_run(c)) {
 		pk_net_close(c);
 	} else if (c->armed == PK_PHASE_BEFORE || c->armed == PK_PHASE_ENTRY) {
@@ -28,7 +27,7 @@ static __noinline int pk_handover_slow(struct pk_cpu *c, __u64 skb)
 		c->charge.reason = info->reason;
 		pk_net_settle(c, info->waits ? info->object : pk_packet_object(skb, info));
 	}
-	pk_leave(c, entered);
+	pk_leave(c);
 	return 0;
 }
 
@@ -66,11 +65,11 @@ static __always_inline void pk_carry(struct pk_cpu *c, __u64 skb, __u64 object,
 static __noinline int pk_receive_slow(struct pk_cpu *c, __u64 skb)
 {
 	struct pk_packet_info *info = pk_info(c);
-	__u64 entered, object;
+	__u64 object;
 
 	if (!c)
 		return 0;
-	entered = pk_enter(c);
+	pk_enter(c);
 	pk_parse_packet(skb, true, info);
 	if (!c->armed) {
 		/* only the packet's own account, below */
@@ -92,7 +91,7 @@ static __noinline int pk_receive_slow(struct pk_cpu *c, __u64 skb)
 	object = pk_packet_object(skb, info);
 	if (pk_on_account(object))
 		pk_carry(c, skb, object, info);
-	pk_leave(c, entered);
+	pk_leave(c);
 	return 0;
 }
 
@@ -113,12 +112,12 @@ int BPF_PROG(pk_netif_receive_skb, struct sk_buff *skb)
 int pk_socket_slow(struct pk_cpu *c, __u64 sk)
 {
 	bool packet_socket;
-	__u64 object, entered;
+	__u64 object;
 	__u32 n;
 
 	if (!c)
 		return 0;
-	entered = pk_enter(c);
+	pk_enter(c);
 	if (!pk_same_run(c)) {
 		pk_net_close(c);
 		goto out;
@@ -145,7 +144,7 @@ int pk_socket_slow(struct pk_cpu *c, __u64 sk)
 	}
 	pk_net_settle(c, object);
 out:
-	pk_leave(c, entered);
+	pk_leave(c);
 	return 0;
 }
 
@@ -177,11 +176,11 @@ static __noinline int pk_drop_slow(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 		.syscall = PK_NO_SYSCALL,
 	};
 	struct pk_packet_info *info = pk_info(c);
-	__u64 entered, *owner, object;
+	__u64 *owner, object;
 
 	if (!c)
 		return 0;
-	entered = pk_enter(c);
+	pk_enter(c);
 	if (!c->armed || c->packet != skb) {
 		/* Thrown away before it was processed: what it carried is for nobody. */
 		pk_parse_packet(skb, false, info);
@@ -207,7 +206,7 @@ static __noinline int pk_drop_slow(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 			pk_net_close(c);
 		}
 	}
-	pk_leave(c, entered);
+	pk_leave(c);
 	return 0;
 }
 

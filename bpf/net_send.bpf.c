@@ -9,11 +9,10 @@
 static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 {
 	struct pk_packet_info *info = pk_info(c);
-	__u64 entered;
 
 	if (!c)
 		return 0;
-	entered = pk_enter(c);
+	pk_enter(c);
 	if (!pk_same_run(c)) {
 		pk_net_close(c);
 		goto out;
@@ -38,13 +37,12 @@ static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 			pk_net_settle(c, pk_sock_object(sk));
 		} else if (c->armed == PK_PHASE_TRANSMIT) {
 			pk_charge_nobody(c, &c->charge, PK_FORWARDED);
-			c->stats.settled++;
 			c->armed = PK_PHASE_NONE;
 		}
 		break;
 	}
 out:
-	pk_leave(c, entered);
+	pk_leave(c);
 	return 0;
 }
 

@@ -40,14 +40,14 @@ SEC("?tp_btf/inet_sock_set_state")
 int BPF_PROG(pk_inet_sock_set_state, struct sock *sk)
 {
 	struct pk_cpu *c = pk_hook();
-	__u64 object, entered;
+	__u64 object;
 
 	if (pk_serving_softirq(c) != 0)
 		return pk_socket_found(c, sk);
 	if (bpf_get_current_task_btf()->flags & PF_KTHREAD)
 		return 0;
 	object = pk_sock_object(pk_plain(c, sk));
-	entered = pk_enter(c);
+	pk_enter(c);
 	if (pk_on_account(object)) {
 		pk_take(c, ctx, object, PK_BASIS_OWNER);
 	} else {
@@ -55,6 +55,6 @@ int BPF_PROG(pk_inet_sock_set_state, struct sock *sk)
 
 		bpf_map_update_elem(&owners, &object, &label, BPF_ANY);
 	}
-	pk_leave(c, entered);
+	pk_leave(c);
 	return 0;
 }

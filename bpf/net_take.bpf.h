@@ -47,7 +47,7 @@ static __always_inline bool pk_may_have_account(struct pk_cpu *c, struct sock *s
 
 static __always_inline int pk_socket_taken(struct pk_cpu *c, void *ctx, struct sock *sk)
 {
-	__u64 object, entered;
+	__u64 object;
 
 	if (likely(!pk_may_have_account(c, sk)))
 		return 0;
@@ -56,9 +56,9 @@ static __always_inline int pk_socket_taken(struct pk_cpu *c, void *ctx, struct s
 		return 0;
 	if (pk_serving_softirq(c))
 		return 0;
-	entered = pk_enter(c);
+	pk_enter(c);
 	pk_take(c, ctx, object, PK_BASIS_CONSUMED);
-	pk_leave(c, entered);
+	pk_leave(c);
 	return 0;
 }
 

@@ -11,7 +11,6 @@
  */
 static __noinline int pk_timer_slow(struct pk_cpu *c, __u64 timer, __u64 function)
 {
-	__u64 entered;
 	long offset;
 	__u32 kind;
 
@@ -22,7 +21,7 @@ static __noinline int pk_timer_slow(struct pk_cpu *c, __u64 timer, __u64 functio
 			break;
 	if (kind == PK_TIMERS)
 		return 0;
-	entered = pk_enter(c);
+	pk_enter(c);
 	if (!pk_same_run(c)) {
 		pk_net_close(c);
 	} else if (c->armed != PK_PHASE_TIMER || c->timer == kind) {
@@ -36,7 +35,7 @@ static __noinline int pk_timer_slow(struct pk_cpu *c, __u64 timer, __u64 functio
 		else
 			pk_net_close(c);
 	}
-	pk_leave(c, entered);
+	pk_leave(c);
 	return 0;
 }
 

@@ -196,7 +196,6 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	}
 	pk_sample_own(c, ctx, task, &s->stack, charge);
 out:
-	c->stats.sampler_ns += bpf_ktime_get_ns() - now;
 	c->sampling = 0;
 	return 0;
 }

@@ -205,20 +205,12 @@ struct pk_config {
 /* Per-CPU counters; what went wrong is never silent. */
 struct pk_stats {
 	__u64 samples;
-	__u64 sampler_ns;    /* time inside the sampler */
-	__u64 slow_ns;       /* time in the hooks' slow paths */
-	__u64 slow_runs;
-	__u64 armed;         /* samples that had to wait for a hook */
-	__u64 settled;       /* of these, named by a hook */
-	__u64 closed;        /* of these, closed without one */
 	__u64 lost_ns;       /* CPU time that found no place in the tables */
 	__u64 lost_samples;
 	__u64 no_kstack;     /* stacks that could not be taken */
 	__u64 no_ustack;
 	__u64 stacks_full;   /* stacks that found no place */
 	__u64 labels_full;
-	__u64 spilled;       /* charges moved from a full or contended account to the object's owner */
-	__u64 consumed;      /* accounts taken by a consumer */
 };
 
 /* What a packet's headers say. */

@@ -9,13 +9,16 @@ namespace {
 constexpr double always_turn_ns = 1e9;    // how often is looked at hooks that are on throughout
 constexpr double cycle_ns = 1e9;          // a turn and its pause, where the turn is long enough
 constexpr double longest_cycle_ns = 2e9;  // so that what is new is seen soon
-constexpr double least_samples = 20;      // of a turn
+constexpr double least_samples = 20;      // of a turn that this does not make too long
+constexpr double fewest_samples = 4;      // of any: the first after a pause does not count
 
 }  // namespace
 
 Budget::Budget(double share, uint64_t period_ns, uint64_t seed)
     : share_(share),
-      shortest_ns_(std::min(least_samples * static_cast<double>(period_ns), longest_cycle_ns / 4)),
+      shortest_ns_(
+          std::max(std::min(least_samples * static_cast<double>(period_ns), longest_cycle_ns / 4),
+                   fewest_samples * static_cast<double>(period_ns))),
       random_(static_cast<std::minstd_rand::result_type>(seed | 1)) {}
 
 Budget::Turn Budget::first() const {
@@ -42,8 +45,8 @@ Budget::Turn Budget::next(std::span<const uint64_t> runs, double run_ns, uint64_
   const double cycle = std::clamp(shortest_ns_ / duty_, cycle_ns, longest_cycle_ns);
   const double on = std::max(cycle * duty_, shortest_ns_);
   const double factor = std::uniform_real_distribution<double>(0.5, 1.5)(random_);
-  // Where the turn cannot be shorter the pause is longer than the cycle allows, up to a limit.
-  const double off = std::min(on / duty_ - on, 4 * longest_cycle_ns);
+  // Where the turn cannot be shorter, the pause is longer than the cycle allows.
+  const double off = on / duty_ - on;
   return {static_cast<uint64_t>(on * factor), static_cast<uint64_t>(off * factor)};
 }
 

@@ -36,7 +36,7 @@ class KernelSide {
 
   // Attaches the hooks and opens the sampling events; nothing is counted before enable().
   Result<> attach();
-  // Turns the hooks off and on again, but for those that cost nothing. While they are off the
+  // Turns the hooks off and on again, but for the rare ones (Hook::always). While they are off the
   // sampler counts what they would name as PK_SERVED_UNWATCHED. Takes some milliseconds. Returns
   // how many could not be attached again.
   size_t watch(bool on);

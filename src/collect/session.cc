@@ -28,8 +28,8 @@ namespace {
 
 constexpr uint64_t drain_interval_ns = 1'000'000'000;
 constexpr uint64_t cost_window_ns = 10'000'000;
-constexpr uint64_t cost_interval_ns = 1'000'000'000;  // between windows, at least
-constexpr int drains_a_settlement = 5;  // of samples that fell into pauses of the hooks
+constexpr uint64_t cost_interval_ns = 1'000'000'000;    // between windows, at least
+constexpr uint64_t settle_interval_ns = 5'000'000'000;  // of what fell into pauses of the hooks
 constexpr size_t sideband_ring_bytes = 512 << 10;
 
 // Signals become something to wait for; the mask is given back at the end.
@@ -95,7 +95,7 @@ class Session {
   uint64_t watched_ns_ = 0;   // for how long they were on
   uint64_t cost_window_ = 0;  // end of the window that is open, then start of the next one
   uint64_t unhooked_ = 0;     // hooks that could not be attached again
-  int drains_ = 0;
+  uint64_t settled_ = 0;      // when what fell into pauses was charged last
   uint64_t dispatch_ns_ = 0;
   uint64_t started_ = 0;
   uint64_t started_unix_ = 0;
@@ -151,6 +151,7 @@ Result<> Session::start() {
   budget_.emplace(options_.budget, period_ns(), started_);
   turn_ = budget_->first();
   since_ = started_;
+  settled_ = started_;
   return kernel_->enable();
 }
 
@@ -200,7 +201,8 @@ void Session::wait() {
       next_drain = monotonic_ns() + drain_interval_ns;
     }
     const uint64_t until = std::min({next_drain, next_turn, end});
-    const uint64_t left = until > now ? until - now : 0;
+    const uint64_t then = monotonic_ns();  // turning the hooks on takes a while
+    const uint64_t left = until > then ? until - then : 0;
     const timespec timeout{static_cast<time_t>(left / 1'000'000'000),
                            static_cast<long>(left % 1'000'000'000)};
     ppoll(fds.data(), fds.size(), &timeout, nullptr);
@@ -219,7 +221,10 @@ Result<> Session::drain(bool last) {
   if (sideband_) processes_.add_events(sideband_->take());
   for (const auto& [label, info] : tables->labels) processes_.add_label(label, info);
   recorder_->add(*tables);
-  if (++drains_ % drains_a_settlement == 0 || last) recorder_->settle_unwatched(last);
+  if (const uint64_t now = monotonic_ns(); last || now >= settled_ + settle_interval_ns) {
+    recorder_->settle_unwatched(last);
+    settled_ = now;
+  }
   processes_.bury();
   const auto owner = [this](uint64_t object) { return kernel_->owner_of(object); };
   if (recorder_->resolve_owners(owner) && kernel_->ask_owners()) recorder_->resolve_owners(owner);
@@ -294,6 +299,7 @@ Result<Recording> Session::run() {
   stopped_ = monotonic_ns();
   if (watching_) watched_ns_ += stopped_ - since_;
   own_cpu_ns_ = cost_->user_ns();
+  if (watching_) kernel_->watch(false);  // what follows takes a while, and needs no hooks
   if (auto r = finish(recording.profile); !r) return std::unexpected(r.error());
   if (child_) recording.command_status = child_->ended() ? child_->status() : 0;
   return recording;
