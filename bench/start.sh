@@ -42,8 +42,10 @@ for ((round = 1; round <= rounds; ++round)); do
   before=$(date +%s%N)
   "$bin/pkprof" record -d "$seconds" -o "$work/profile" &
   profiler=$!
-  # The peak, shortly before the end: it can only be read while the process is there.
+  # The peak, shortly before the end: it can only be read while the process is there. Looking takes
+  # a CPU, which the start is to have for itself.
   peak=0
+  sleep 0.5
   while status=$(grep VmHWM "/proc/$profiler/status" 2>/dev/null); do
     peak=$(awk '{ print $2 }' <<<"$status")
     sleep 0.02

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <set>
 
 #include "collect/clock.h"
@@ -172,13 +173,18 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
   return fail("retry");
 }
 
+// Each update waits until no program sees the old table any more: side by side.
 Result<> KernelSide::Impl::use_tables(int which) {
-  const uint32_t zero = 0;
-  for (const auto& [outer, inner] : {std::pair{skeleton->maps.counts, counts[which].get()},
-                                     std::pair{skeleton->maps.stacks, stacks[which].get()}}) {
-    if (bpf_map_update_elem(bpf_map__fd(outer), &zero, &inner, BPF_ANY))
-      return fail_errno("giving the kernel side its tables");
-  }
+  const auto use = [](const bpf_map* outer, int inner) {
+    const uint32_t zero = 0;
+    return bpf_map_update_elem(bpf_map__fd(outer), &zero, &inner, BPF_ANY) ? errno : 0;
+  };
+  auto other = std::async(std::launch::async | std::launch::deferred, use, skeleton->maps.stacks,
+                          stacks[which].get());
+  const int counts_error = use(skeleton->maps.counts, counts[which].get());
+  const int stacks_error = other.get();
+  if (const int error = counts_error ? counts_error : stacks_error)
+    return fail_errno("giving the kernel side its tables", error);
   active = which;
   return {};
 }
@@ -375,7 +381,6 @@ Result<KernelSide::Tables> KernelSide::take() {
   Impl& m = *impl_;
   Tables out;
   const int old = m.active;
-  // The kernel's update waits until no program can see the old table.
   if (auto r = m.use_tables(1 - old); !r) return std::unexpected(r.error());
   const uint32_t n = m.options.table_entries;
   if (auto r = drain_table(m.counts[old].get(), n, out.counts); !r)

@@ -116,7 +116,8 @@ Result<> Session::prepare() {
     child_.emplace(std::move(*child));
   }
   // Each takes some ten milliseconds: side by side.
-  auto loading = std::async(std::launch::async, [] { return load_kernel_symbols(); });
+  auto loading =
+      std::async(std::launch::async | std::launch::deferred, [] { return load_kernel_symbols(); });
   auto facts = KernelFacts::read();
   auto symbols = loading.get();
   if (!facts) return std::unexpected(facts.error());
