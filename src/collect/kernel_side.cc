@@ -111,7 +111,7 @@ struct KernelSide::Impl {
 
   Result<> open_and_load(const KernelFacts& facts, const FunctionTable* functions);
   void choose(const KernelFacts& facts);
-  Result<> use_tables(int which);
+  Result<> use_tables(int which, std::launch stacks_update);
   void warm_tables();
   void note(const char* name, bool works, std::string how, const char* costs) {
     capabilities.push_back({name, works, std::move(how), costs});
@@ -173,16 +173,19 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
   return fail("retry");
 }
 
-// Each update waits until no program sees the old table any more: side by side.
-Result<> KernelSide::Impl::use_tables(int which) {
-  const auto use = [](const bpf_map* outer, int inner) {
+// Each update waits until no program sees the old table any more. While samples come, the counts
+// go first: a stack is stored before it is counted, so none is counted in a table that is read
+// before its stack is. Before that, the two updates may go side by side.
+Result<> KernelSide::Impl::use_tables(int which, std::launch stacks_update) {
+  const auto use = [](const bpf_map* outer, const Fd& inner) {
     const uint32_t zero = 0;
-    return bpf_map_update_elem(bpf_map__fd(outer), &zero, &inner, BPF_ANY) ? errno : 0;
+    const int fd = inner.get();
+    return bpf_map_update_elem(bpf_map__fd(outer), &zero, &fd, BPF_ANY) ? errno : 0;
   };
-  auto other = std::async(std::launch::async | std::launch::deferred, use, skeleton->maps.stacks,
-                          stacks[which].get());
-  const int counts_error = use(skeleton->maps.counts, counts[which].get());
-  const int stacks_error = other.get();
+  auto second =
+      std::async(stacks_update, [&] { return use(skeleton->maps.stacks, stacks[which]); });
+  const int counts_error = use(skeleton->maps.counts, counts[which]);
+  const int stacks_error = second.get();
   if (const int error = counts_error ? counts_error : stacks_error)
     return fail_errno("giving the kernel side its tables", error);
   active = which;
@@ -225,7 +228,8 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbol
       return std::unexpected(r.error());
   }
   for (const int which : {1, 0}) {
-    if (auto r = impl->use_tables(which); !r) return std::unexpected(r.error());
+    if (auto r = impl->use_tables(which, std::launch::async | std::launch::deferred); !r)
+      return std::unexpected(r.error());
     impl->warm_tables();
   }
   impl->note("kernel symbols for attribution", symbols && functions.missing.empty(),
@@ -381,7 +385,7 @@ Result<KernelSide::Tables> KernelSide::take() {
   Impl& m = *impl_;
   Tables out;
   const int old = m.active;
-  if (auto r = m.use_tables(1 - old); !r) return std::unexpected(r.error());
+  if (auto r = m.use_tables(1 - old, std::launch::deferred); !r) return std::unexpected(r.error());
   const uint32_t n = m.options.table_entries;
   if (auto r = drain_table(m.counts[old].get(), n, out.counts); !r)
     return std::unexpected(r.error());
