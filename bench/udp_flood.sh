@@ -3,8 +3,9 @@
 #
 # What profiling costs where it costs most: a flood of 64-byte UDP packets through a veth pair to a
 # receiver that polls. Packets per second that arrive, with : without, for pkprof, for its sampler
-# alone, and for `perf record -a -g` at the same frequency. Runs alternate, medians count: a single
-# run of this tells little, since machines are noisy.
+# alone, and for `perf record -a -g` at the same frequency. Machines are noisy and drift: in each
+# round every one of them has a run, in an order that rotates, and is compared with that round's
+# run without; the median of the rounds counts, and their quartiles tell how sure it is.
 set -euo pipefail
 
 usage() {
@@ -83,17 +84,24 @@ flood() {
   echo $((packets / seconds))
 }
 
-for ((round = 1; round <= rounds; ++round)); do
-  for name in plain pkprof sampler perf; do flood $name >>"$work/result.$name"; done
-  echo "round $round of $rounds" >&2
+readonly names=(plain pkprof sampler perf)
+for ((round = 0; round < rounds; ++round)); do
+  for ((turn = 0; turn < 4; ++turn)); do
+    name=${names[(round + turn) % 4]}
+    flood "$name" >>"$work/result.$name"
+  done
+  echo "round $((round + 1)) of $rounds" >&2
 done
 
-median() { sort -n "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
-plain=$(median "$work/result.plain")
-printf '%-10s %12s %10s %22s\n' '' 'packets/s' 'ratio' 'spread'
-for name in plain pkprof sampler perf; do
-  middle=$(median "$work/result.$name")
-  printf '%-10s %12d %10s %22s\n' $name "$middle" \
-    "$(awk -v a="$middle" -v b="$plain" 'BEGIN { printf "%.3f", a / b }')" \
-    "$(sort -n "$work/result.$name" | sed -n '1p;$p' | paste -sd-)"
+# Reads numbers, prints lower quartile, median and upper quartile.
+quartiles() {
+  sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 3) / 4)], v[int((NR + 1) / 2)], v[int((3 * NR + 3) / 4)] }'
+}
+
+printf '%-10s %12s %10s %20s\n' '' 'packets/s' 'ratio' 'quartiles of ratio'
+for name in "${names[@]}"; do
+  read -r _ packets _ < <(quartiles <"$work/result.$name")
+  read -r low middle high < <(paste "$work/result.$name" "$work/result.plain" |
+    awk '{ print $1 / $2 }' | quartiles)
+  printf '%-10s %12d %10.3f %12.3f - %.3f\n' "$name" "$packets" "$middle" "$low" "$high"
 done

@@ -18,6 +18,7 @@
 #define AF_INET 2
 #define AF_INET6 10
 #define AF_PACKET 17
+#define SOCK_STREAM 1
 #define ETH_P_IP 0x0800
 #define ETH_P_ARP 0x0806
 #define ETH_P_IPV6 0x86dd
@@ -91,6 +92,14 @@ struct inet_sock {
 	__be16 inet_sport;
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
+struct tcp_sock {
+	struct list_head tsq_node;
+};
+
 struct socket {
 	struct sock *sk;
 };
@@ -106,6 +115,7 @@ struct timer_list {
 
 struct hrtimer {
 	unsigned char state;
+	unsigned char is_soft;
 };
 
 struct net_device {

@@ -84,6 +84,7 @@ static __always_inline void pk_net_at_packet(struct pk_cpu *c, __u64 skb,
 	c->datagram = info->datagram;
 	c->object = info->object;
 	c->waits = info->waits;
+	c->guess = 0;
 	c->shared = info->shared;
 	c->charge.reason = info->reason;
 }

@@ -50,27 +50,34 @@ static __noinline int pk_net_disown(struct pk_cpu *c)
 	return pk_attribute(c, c->carried, &who);
 }
 
+/* The socket whose account may keep the charge until a process comes for it; 0: none. */
+static __always_inline __u64 pk_net_heir(struct pk_cpu *c)
+{
+	if (c->receivers > 0 && c->receivers <= 4)
+		return c->sockets[0];
+	/*
+	 * Read for itself: where one number is in two registers, Linux 6.1's verifier takes states
+	 * for equal in which it is not, and drops code that it then thinks is never reached.
+	 */
+	return c->waits ? *(volatile __u64 *)&c->object : 0;
+}
+
 int pk_net_close(struct pk_cpu *c)
 {
-	__u64 heir = 0;
-	__u32 n;
+	__u64 heir;
 
 	if (!c)
 		return 0;
-	n = c->receivers;
-	if (n > 0 && n <= 4)
-		heir = c->sockets[0];
-	else if (c->object && c->waits)
-		heir = c->object;
-
+	heir = pk_net_heir(c);
 	if (!c->charge.samples) {
 		/* Nothing but what the packet brought along. */
-	} else if (n > 0 && n <= 4) {
-		pk_net_share(c, n);
+	} else if (c->receivers > 0 && c->receivers <= 4) {
+		pk_net_share(c, c->receivers);
 	} else if (heir) {
 		pk_hash(c, heir, &c->charge);
 	} else if (c->object) {
-		pk_charge_owner(c, &c->charge, c->object, PK_BASIS_OWNER);
+		pk_charge_owner(c, &c->charge, c->object,
+				c->guess ? PK_BASIS_PROVISIONAL : PK_BASIS_OWNER);
 	} else {
 		pk_charge_nobody(c, &c->charge, c->charge.reason);
 	}
@@ -82,6 +89,71 @@ int pk_net_close(struct pk_cpu *c)
 	c->carried = 0;
 	c->armed = PK_PHASE_NONE;
 	return 0;
+}
+
+/*
+ * Was this TCP socket's sending ever deferred to a softirq? Its node in the list of such sockets
+ * then does not point to itself any more.
+ */
+static __always_inline bool pk_was_deferred(__u64 skp)
+{
+	struct sock *sk = (void *)skp;
+	__u64 node = skp + bpf_core_field_offset(struct tcp_sock, tsq_node);
+	__u8 state = BPF_CORE_READ(sk, __sk_common.skc_state);
+
+	if (state == TCP_NEW_SYN_RECV || state == TCP_TIME_WAIT ||
+	    BPF_CORE_READ(sk, sk_type) != SOCK_STREAM ||
+	    BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
+		return false;
+	return (__u64)BPF_CORE_READ((struct tcp_sock *)skp, tsq_node.next) != node;
+}
+
+/*
+ * Sending deferred to a softirq sends nothing if its process holds the socket just then, or the
+ * window is closed. Most likely it was for one of the sockets that this CPU sent or received for
+ * last: a buffer of its was freed here, and that is what put it on the list.
+ */
+static __noinline __u64 pk_deferred_sender(struct pk_cpu *c)
+{
+	if (!c)
+		return 0;
+	if (c->tx_sk && pk_was_deferred(c->tx_sk))
+		return pk_sock_object(c->tx_sk);
+	if (c->sk && pk_was_deferred(c->sk))
+		return pk_sock_object(c->sk);
+	return 0;
+}
+
+/* The socket of the high-resolution timer that expired last, if it was one's. */
+static __noinline __u64 pk_last_hrtimer(struct pk_cpu *c)
+{
+	__u64 function;
+	__u32 kind;
+	long offset;
+
+	if (!c || !c->hrtimer)
+		return 0;
+	function = pk_hrtimer_function(c->hrtimer);
+	for (kind = PK_TIMER_PACING; kind <= PK_TIMER_COMPRESSED_ACK; kind++) {
+		offset = pk_timer_offset(kind);
+		if (function && config.timer_function[kind] == function && offset >= 0)
+			return pk_sock_object(c->hrtimer - offset);
+	}
+	return 0;
+}
+
+/* What the packet received last was for: its socket, or else the connection in its headers. */
+static __noinline __u64 pk_last_received(struct pk_cpu *c)
+{
+	struct pk_packet_info *info;
+
+	if (!c)
+		return 0;
+	if (c->sk && !pk_sock_listens(c->sk))
+		return pk_sock_object(c->sk);
+	info = pk_info(c);
+	pk_parse_packet(c->skb, false, info);
+	return info->waits ? info->object : 0;
 }
 
 /* Inside the processing of a received packet. */
@@ -153,13 +225,23 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 	c->packet = 0;
 	c->shared = 0;
 	c->waits = 0;
+	c->guess = 0;
 	if (place->at & PK_AT_TIMER) {
 		phase = PK_PHASE_TIMER;
 	} else if (place->at & (PK_AT_SEND | PK_AT_QDISC)) {
 		phase = PK_PHASE_TRANSMIT;
+		if (place->at & PK_AT_SEND) {
+			c->object = pk_deferred_sender(c);
+			c->guess = 1;
+		}
 	} else if (place->vec == PK_VEC_HRTIMER || place->vec == PK_VEC_TASKLET) {
 		phase = PK_PHASE_TRANSMIT;
 		charge->reason = PK_UNTRACKED;
+		/* Between two timers or after the last: if none follows, the one before. */
+		if (place->vec == PK_VEC_HRTIMER) {
+			c->object = pk_last_hrtimer(c);
+			c->waits = 1;
+		}
 	} else {
 		phase = place->vec == PK_VEC_NONE ? PK_PHASE_ENTRY : PK_PHASE_BEFORE;
 		if (place->vec == PK_VEC_NONE)
@@ -170,9 +252,17 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 			c->waits = 1;
 		}
 		/* This loop runs for packets only: if none comes, the last one was this run's. */
-		if (place->at & PK_AT_BACKLOG && c->sk && !pk_sock_listens(c->sk)) {
-			c->object = pk_sock_object(c->sk);
+		if (place->at & PK_AT_BACKLOG) {
+			c->object = pk_last_received(c);
 			c->waits = 1;
+		}
+		/*
+		 * Buffers that were received here, and whose bytes were read elsewhere. Nobody
+		 * says whose they are; most likely they are like the last one.
+		 */
+		if (place->at & PK_AT_FREE) {
+			c->object = pk_last_received(c);
+			c->guess = 1;
 		}
 	}
 	pk_net_arm(c, place, charge, phase);

@@ -39,6 +39,7 @@ int BPF_PROG(pk_napi_gro_receive, struct sk_buff *skb)
 	/* For telling another CPU of it (PK_AT_STEER): this packet, not one that was sent. */
 	c->tx_sk = 0;
 	c->skb = (__u64)skb;
+	c->dev = (__u64)skb->dev;
 	if (likely(!c->armed))
 		return 0;
 	return pk_handover_slow(c, pk_plain(c, skb));
@@ -103,6 +104,7 @@ int BPF_PROG(pk_netif_receive_skb, struct sk_buff *skb)
 
 	c->sk = 0;
 	c->skb = (__u64)skb;
+	c->dev = (__u64)skb->dev;
 	plain = *(volatile __u64 *)&c->skb;
 	if (likely(!c->armed && !slot_tags[pk_slot_of(plain >> 6) & (PK_SLOTS - 1)]))
 		return 0;

@@ -64,6 +64,8 @@ int BPF_PROG(pk_hrtimer_expire_exit, struct hrtimer *timer)
 	struct pk_cpu *c = pk_hook();
 	__u64 plain;
 
+	if (timer->is_soft)
+		c->hrtimer = (__u64)timer;
 	if (likely(!pk_waits_for_timer(c)))
 		return 0;
 	plain = pk_plain(c, timer);

@@ -88,6 +88,19 @@ struct pk_fragment {
 	__be32 id;
 };
 
+/*
+ * The network namespace that a packet is in. On its way up a protocol uses the device's place for
+ * other things, or clears it; then it is the device that the CPU's last packet came by.
+ */
+static __always_inline __u64 pk_packet_net(struct sk_buff *skb)
+{
+	struct net_device *dev = BPF_CORE_READ(skb, dev);
+
+	if ((__s64)dev >= 0)
+		dev = (void *)this_cpu()->dev;
+	return dev ? (__u64)BPF_CORE_READ(dev, nd_net.net) : 0;
+}
+
 int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info)
 {
 	struct sk_buff *skb = (void *)skbp;
@@ -116,7 +129,7 @@ int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info)
 	type &= 7; /* the first three bits: skbuff.h, PKT_TYPE_MAX on little-endian machines */
 	info->shared = type == PACKET_MULTICAST || type == PACKET_BROADCAST;
 	protocol = bpf_ntohs(BPF_CORE_READ(skb, protocol));
-	net = (__u64)BPF_CORE_READ(skb, dev, nd_net.net);
+	net = pk_packet_net(skb);
 
 	if (protocol == ETH_P_IP) {
 		struct pk_ipv4 ip;

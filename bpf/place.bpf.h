@@ -23,6 +23,7 @@ enum {
 	PK_AT_DELIVER = 1 << PK_FN_DELIVER,
 	PK_AT_BACKLOG = 1 << PK_FN_BACKLOG,
 	PK_AT_STEER = 1 << PK_FN_STEER,
+	PK_AT_FREE = 1 << PK_FN_FREE,
 	PK_AT_SOFTIRQ = 1 << PK_FN_SOFTIRQ,
 	PK_AT_NAPI_THREAD = 1 << PK_FN_NAPI_THREAD,
 };
@@ -36,6 +37,7 @@ struct pk_place {
 	__u32 depth;  /* frames of the asynchronous part, or all */
 	__u32 beyond; /* frames looked at after it */
 	__u32 at;     /* PK_AT_*, of the asynchronous part */
+	__u32 unlock; /* 1 + the frame of PK_FN_UNLOCK, 0 for none */
 	__u8 vec;
 	__u8 timer;
 	__u8 inline_send; /* the softirq runs at the end of the task's own sending */
@@ -93,9 +95,14 @@ static long pk_place_frame(__u32 i, struct pk_place *p)
 	if (class == PK_FN_TIMER)
 		p->timer = f->arg;
 	p->at |= 1 << (class & 31);
+	if (class == PK_FN_UNLOCK)
+		p->unlock = i + 1;
 	if (class == PK_FN_SOFTIRQ || class == PK_FN_NAPI_THREAD) {
 		if (class == PK_FN_NAPI_THREAD)
 			p->vec = PK_VEC_NET_RX;
+		/* hrtimer_run_softirq ends with a jump to it, and no other vector's does. */
+		else if (p->vec == PK_VEC_NONE && i && p->unlock == i)
+			p->vec = PK_VEC_HRTIMER;
 		p->async = 1;
 	}
 	return 0;

@@ -44,6 +44,7 @@ static __always_inline void pk_look_for_hooks(struct pk_cpu *c)
 	c->skb = 0;
 	c->sk = 0;
 	c->tx_sk = 0;
+	c->hrtimer = 0;
 }
 
 /* Work that a hook names, if it is on. */

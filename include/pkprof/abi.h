@@ -173,6 +173,8 @@ enum pk_function_class {
 	PK_FN_DELIVER,     /* delivery to one of several receivers */
 	PK_FN_BACKLOG,     /* the loop over packets that this CPU was given (veth, loopback, steering) */
 	PK_FN_STEER,       /* telling other CPUs of packets queued for them */
+	PK_FN_FREE,        /* freeing buffers that other CPUs gave back */
+	PK_FN_UNLOCK,      /* the last call of the high-resolution timers' vector */
 };
 
 enum pk_timer {
@@ -240,8 +242,10 @@ enum pk_phase {
  */
 struct pk_cpu {
 	__u64 skb;    /* packet in protocol processing */
+	__u64 dev;    /* that it came by: the stack forgets it on the way up */
 	__u64 sk;     /* the socket it turned out to be for, 0 before */
 	__u64 tx_sk;  /* socket of the packet queued for sending last, 0 if it has none */
+	__u64 hrtimer; /* that expired last in a softirq */
 	__u32 armed;  /* enum pk_phase: an account waits for the next hook */
 	__u32 busy;   /* a slow path is at work on the account */
 	__u64 hits;   /* runs of hooks */
@@ -260,7 +264,8 @@ struct pk_cpu {
 	__u8 tap;        /* the sample was inside delivery to a packet socket */
 	__u8 shared;     /* packet for several receivers: split among them */
 	__u8 waits;      /* .object has a consumer to come: it may stay on account */
-	__u32 pad;
+	__u8 guess;      /* .object is no more than likely */
+	__u8 pad[3];
 
 	/* The sampler's own. */
 	__u64 last_ns;    /* time of the last sample */

@@ -33,6 +33,13 @@ constexpr Known known_functions[] = {
     {"run_rebalance_domains", PK_FN_ACTION, PK_VEC_SCHED},
     {"sched_balance_softirq", PK_FN_ACTION, PK_VEC_SCHED},  // in 6.12
     {"rcu_core_si", PK_FN_ACTION, PK_VEC_RCU},
+    // What a vector's function does last, it may jump to, and is not on the stack itself.
+    {"rcu_core", PK_FN_ACTION, PK_VEC_RCU},
+    {"tmigr_handle_remote", PK_FN_ACTION, PK_VEC_TIMER},
+    {"rebalance_domains", PK_FN_ACTION, PK_VEC_SCHED},
+    {"sched_balance_domains", PK_FN_ACTION, PK_VEC_SCHED},  // in 6.12
+    {"blk_complete_reqs", PK_FN_ACTION, PK_VEC_BLOCK},
+    {"_raw_spin_unlock_irqrestore", PK_FN_UNLOCK, 0},
     {"__netif_receive_skb_core", PK_FN_RECEIVE, 0},
     {"__netif_receive_skb_one_core", PK_FN_RECEIVE, 0},
     {"__netif_receive_skb_list_core", PK_FN_RECEIVE, 0},
@@ -47,6 +54,7 @@ constexpr Known known_functions[] = {
     {"process_backlog", PK_FN_BACKLOG, 0},
     {"net_rps_send_ipi", PK_FN_STEER, 0},
     {"net_rps_action_and_irq_enable", PK_FN_STEER, 0},
+    {"skb_defer_free_flush", PK_FN_FREE, 0},
     {"raw_rcv", PK_FN_DELIVER, 0},
     {"rawv6_rcv", PK_FN_DELIVER, 0},
     {"__dev_queue_xmit", PK_FN_TRANSMIT, 0},
@@ -67,7 +75,7 @@ constexpr Known known_functions[] = {
 
 FunctionTable find_functions(const KernelSymbols& symbols) {
   FunctionTable table;
-  bool found[PK_FN_STEER + 1] = {};
+  bool found[PK_FN_UNLOCK + 1] = {};
   std::unordered_map<std::string_view, const Known*> known;
   for (const Known& k : known_functions) known.emplace(k.name, &k);
   for (const KernelSymbol& s : symbols.all()) {
