@@ -2,6 +2,7 @@
 // pkprof record, pkprof run.
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
@@ -53,6 +54,20 @@ void settle_target(Options& o, const CommandLine& line) {
   t.all = o.all || (t.pids.empty() && t.cgroup.empty() && t.command.empty());
 }
 
+// Nothing where it has complained; `status` is then how to end.
+std::optional<Recording> record_as_asked(Options& options, const CommandLine& line, int& status) {
+  settle_target(options, line);
+  auto recording = record(options.record);
+  if (!recording) {
+    status = complain(recording.error().message, exit_failure);
+    return {};
+  }
+  status = recording->command_status;
+  if (recording->command_error.empty()) return std::move(*recording);
+  complain(recording->command_error, status);
+  return {};
+}
+
 }  // namespace
 
 void add_record(CLI::App& app, CommandLine& line) {
@@ -64,14 +79,12 @@ void add_record(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   sub->callback([options, &line] {
     line.action = [options, &line] {
-      settle_target(*options, line);
-      auto recording = record(options->record);
-      if (!recording) return complain(recording.error().message, exit_failure);
-      if (!recording->command_error.empty())
-        return complain(recording->command_error, recording->command_status);
+      int status = 0;
+      const auto recording = record_as_asked(*options, line, status);
+      if (!recording) return status;
       if (auto r = write_profile(recording->profile, options->output); !r)
         return complain(r.error().message, exit_failure);
-      return recording->command_status;
+      return status;
     };
   });
 }
@@ -85,16 +98,14 @@ void add_run(CLI::App& app, CommandLine& line) {
       ->type_name("FILE");
   sub->callback([options, &line] {
     line.action = [options, &line] {
-      settle_target(*options, line);
-      auto recording = record(options->record);
-      if (!recording) return complain(recording.error().message, exit_failure);
-      if (!recording->command_error.empty())
-        return complain(recording->command_error, recording->command_status);
+      int status = 0;
+      const auto recording = record_as_asked(*options, line, status);
+      if (!recording) return status;
       if (!options->output.empty())
         if (auto r = write_profile(recording->profile, options->output); !r)
           return complain(r.error().message, exit_failure);
       if (!print(ledger_text(recording->profile, terminal_options()))) return exit_failure;
-      return recording->command_status;
+      return status;
     };
   });
 }

@@ -114,7 +114,7 @@ void LedgerText::header() {
        duration_text(meta.cost_user_ns) + " user)");
   if (meta.unwatched_ns != 0)
     line("  its hooks were on for " + decimal(100 * watched_share(meta), 0) +
-         "% of the time (see --budget); the rest is charged in proportion");
+         "% of the time, the rest is in proportion (--budget)");
   if (!missing_.empty() || meta.samples_lost != 0)
     line("  " + options_.style.warning("incomplete: see the end of this report"));
   line("");

@@ -30,6 +30,36 @@ class ProgramsTest : public live::PairTest {
     must(testnet::run_command({"sleep", std::to_string(static_cast<double>(time.count()) / 1e3)}));
   }
 
+  // nginx on port 8080, with this many workers.
+  int start_nginx(int workers, const std::string& settings) {
+    chmod(dir_.path().c_str(), 0755);
+    live::write_file(
+        dir_.file("nginx.conf"),
+        "daemon off; worker_processes " + std::to_string(workers) + "; pid " + dir_.file("pid") +
+            "; error_log stderr crit; events { worker_connections 256; }\n"
+            "http { access_log off; client_body_temp_path " +
+            dir_.file("body") + "; proxy_temp_path " + dir_.file("proxy") + "; fastcgi_temp_path " +
+            dir_.file("fastcgi") + "; uwsgi_temp_path " + dir_.file("uwsgi") + "; scgi_temp_path " +
+            dir_.file("scgi") + "; server { listen 8080; " + settings + " } }\n");
+    const int server = stage_.start(
+        &pair_->server,
+        {find_program("nginx"), "-p", dir_.path(), "-c", dir_.file("nginx.conf"), "-e", "stderr"},
+        0, false);
+    wait_for_port("8080");
+    return server;
+  }
+
+  // wrk, fetching this path.
+  int start_wrk(int connections, const std::string& path) {
+    const int client =
+        stage_.start(&pair_->client,
+                     {find_program("wrk"), "-t", "1", "-c", std::to_string(connections), "-d",
+                      "60s", "http://" + std::string(Pair::kServer4) + ":8080/" + path},
+                     0, false);
+    poll_for(500ms);
+    return client;
+  }
+
   live::TempDir dir_;
 };
 
@@ -37,26 +67,9 @@ TEST_F(ProgramsTest, NginxUnderWrk) {
   if (find_program("nginx").empty() || find_program("wrk").empty()) {
     GTEST_SKIP() << "needs nginx and wrk";
   }
-  chmod(dir_.path().c_str(), 0755);
   live::write_file(dir_.file("index.html"), std::string(2000, 'x'));
-  live::write_file(dir_.file("nginx.conf"),
-                   "daemon off; worker_processes 2; pid " + dir_.file("pid") +
-                       "; error_log stderr crit; events { worker_connections 256; }\n"
-                       "http { access_log off; client_body_temp_path " +
-                       dir_.file("body") + "; proxy_temp_path " + dir_.file("proxy") +
-                       "; fastcgi_temp_path " + dir_.file("fastcgi") + "; uwsgi_temp_path " +
-                       dir_.file("uwsgi") + "; scgi_temp_path " + dir_.file("scgi") +
-                       "; server { listen 8080; root " + dir_.path() + "; } }\n");
-  const int server = stage_.start(
-      &pair_->server,
-      {find_program("nginx"), "-p", dir_.path(), "-c", dir_.file("nginx.conf"), "-e", "stderr"}, 0,
-      false);
-  wait_for_port("8080");
-  const int client = stage_.start(&pair_->client,
-                                  {find_program("wrk"), "-t", "1", "-c", "32", "-d", "60s",
-                                   "http://" + std::string(Pair::kServer4) + ":8080/index.html"},
-                                  0, false);
-  poll_for(500ms);
+  const int server = start_nginx(2, "root " + dir_.path() + ";");
+  const int client = start_wrk(32, "index.html");
   std::set<int> ends = live::with_children(server, 2);
   ends.insert(client);
   measure("nginx under wrk", {ends, hog_, {}}, {97, 3});
@@ -66,25 +79,8 @@ TEST_F(ProgramsTest, NginxWithAConnectionForEachRequest) {
   if (find_program("nginx").empty() || find_program("wrk").empty()) {
     GTEST_SKIP() << "needs nginx and wrk";
   }
-  chmod(dir_.path().c_str(), 0755);
-  live::write_file(dir_.file("nginx.conf"),
-                   "daemon off; worker_processes 1; pid " + dir_.file("pid") +
-                       "; error_log stderr crit; events { worker_connections 256; }\n"
-                       "http { access_log off; keepalive_timeout 0; client_body_temp_path " +
-                       dir_.file("body") + "; proxy_temp_path " + dir_.file("proxy") +
-                       "; fastcgi_temp_path " + dir_.file("fastcgi") + "; uwsgi_temp_path " +
-                       dir_.file("uwsgi") + "; scgi_temp_path " + dir_.file("scgi") +
-                       "; server { listen 8080; location / { return 200 \"hello\"; } } }\n");
-  const int server = stage_.start(
-      &pair_->server,
-      {find_program("nginx"), "-p", dir_.path(), "-c", dir_.file("nginx.conf"), "-e", "stderr"}, 0,
-      false);
-  wait_for_port("8080");
-  const int client = stage_.start(&pair_->client,
-                                  {find_program("wrk"), "-t", "1", "-c", "16", "-d", "60s",
-                                   "http://" + std::string(Pair::kServer4) + ":8080/"},
-                                  0, false);
-  poll_for(500ms);
+  const int server = start_nginx(1, "keepalive_timeout 0; location / { return 200 \"hello\"; }");
+  const int client = start_wrk(16, "");
   std::set<int> ends = live::with_children(server, 1);
   ends.insert(client);
   measure("nginx, short connections", {ends, hog_, {}}, {97, 3});

@@ -292,6 +292,12 @@ Recording record(const Argv& arguments) {
   if (!std::filesystem::exists(file)) {
     throw std::runtime_error("pkprof record wrote no file: " + recording.record.err);
   }
+  if (const char* keep = std::getenv("PKPROF_KEEP"); keep != nullptr) {
+    const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::copy_file(
+        file, std::filesystem::path(keep) / (name.substr(name.find('/') + 1) + ".pb.gz"),
+        std::filesystem::copy_options::overwrite_existing);
+  }
   recording.report = read_report(file);
   return recording;
 }

@@ -30,8 +30,14 @@ void expect_golden(const std::string& name, const std::string& got) {
   EXPECT_EQ(got, want.str()) << name;
 }
 
-// No line may hold anything that a terminal acts upon.
-void expect_harmless(const std::string& text) {
+// No line may hold anything that a terminal acts upon, nor be wider than it.
+void expect_harmless(const std::string& text, size_t width = 80) {
+  size_t column = 0;
+  for (const char c : text) {
+    const bool begins_character = (c & 0xc0) != 0x80;
+    column = c == '\n' ? 0 : column + (begins_character ? 1 : 0);
+    EXPECT_LE(column, width) << text;
+  }
   for (const char c : text)
     EXPECT_TRUE(c == '\n' || (c >= 0x20 && c != 0x7f) || c < 0) << static_cast<int>(c);
   EXPECT_EQ(text.find("\u202e"), std::string::npos);
@@ -44,7 +50,9 @@ TEST(Golden, LedgerAt80Columns) {
 }
 
 TEST(Golden, LedgerWide) {
-  expect_golden("ledger-160.txt", ledger_text(test::small_machine(), {.width = 160}));
+  const std::string text = ledger_text(test::small_machine(), {.width = 160});
+  expect_harmless(text, 160);
+  expect_golden("ledger-160.txt", text);
 }
 
 TEST(Golden, LedgerAsciiInColour) {
