@@ -9,12 +9,17 @@
  *   in a packet, after a hook named its socket    that socket
  *   in a packet, before                           the socket that the next hook names; failing
  *                                                 that, the connection in the packet's headers
- *   receiving, outside any packet                 as for the next packet of this run
+ *   taking a packet from a driver                 the connection in the packet's headers
+ *   receiving, outside any packet                 as for the next packet of this run; if none
+ *                                                 comes: in the loop over the backlog, or freeing
+ *                                                 what other CPUs gave back, as for the last one
  *   in a packet on its way out                    the packet's socket; none: forwarded
  *   telling other CPUs of packets for them        the socket of the packet sent last; none if a
  *                                                 driver has handed over one since
  *   a socket's timer                              the timer's socket
- *   sending deferred to a softirq                 the socket of the next packet queued
+ *   between two high-resolution timers            as for the next one, or else the last
+ *   sending deferred to a softirq                 the socket of the next packet queued; if none
+ *                                                 comes, the last one that ever sent so
  *
  * A hook that fires in another context must not settle: each first makes sure that this is still
  * the same run of the same softirq (pk_same_run).

@@ -216,9 +216,9 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		return 0;
 	}
 	/* or what a driver handed over last. It may have gone on by now: by its address. */
-	if (place->at & PK_AT_STEER && !c->tx_sk && c->skb) {
+	if (place->at & (PK_AT_STEER | PK_AT_HANDOVER) && !c->tx_sk && c->skb) {
 		pk_net_arm(c, place, charge, PK_PHASE_PACKET);
-		pk_net_address(c, c->skb, false);
+		pk_net_address(c, c->skb, (place->at & PK_AT_HANDOVER) != 0);
 		return pk_net_close(c);
 	}
 	c->object = 0;

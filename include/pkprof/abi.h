@@ -174,6 +174,7 @@ enum pk_function_class {
 	PK_FN_BACKLOG,     /* the loop over packets that this CPU was given (veth, loopback, steering) */
 	PK_FN_STEER,       /* telling other CPUs of packets queued for them */
 	PK_FN_FREE,        /* freeing buffers that other CPUs gave back */
+	PK_FN_HANDOVER,    /* taking a packet from a driver, perhaps joining it with others */
 	PK_FN_UNLOCK,      /* the last call of the high-resolution timers' vector */
 };
 

@@ -33,7 +33,9 @@ Budget::Turn Budget::next(std::span<const uint64_t> runs, double run_ns, uint64_
     runs_[cpu] = runs[cpu];
   }
   if (on_ns > 0) {
-    const double now = static_cast<double>(most) * run_ns / static_cast<double>(on_ns);
+    // What a run costs is an estimate; all of them cannot take more than all of the time.
+    const double now =
+        std::min(static_cast<double>(most) * run_ns / static_cast<double>(on_ns), 1.0);
     // A burst is met at once; that it is over must show twice.
     rate_ = now > rate_ ? now : (rate_ + now) / 2;
   }

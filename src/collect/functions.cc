@@ -55,6 +55,8 @@ constexpr Known known_functions[] = {
     {"net_rps_send_ipi", PK_FN_STEER, 0},
     {"net_rps_action_and_irq_enable", PK_FN_STEER, 0},
     {"skb_defer_free_flush", PK_FN_FREE, 0},
+    {"napi_gro_receive", PK_FN_HANDOVER, 0},
+    {"gro_receive_skb", PK_FN_HANDOVER, 0},  // in 6.18
     {"raw_rcv", PK_FN_DELIVER, 0},
     {"rawv6_rcv", PK_FN_DELIVER, 0},
     {"__dev_queue_xmit", PK_FN_TRANSMIT, 0},

@@ -42,6 +42,13 @@ TEST(Budget, HooksThatCostLessStayOn) {
   EXPECT_EQ(budget.duty(), 1);
 }
 
+TEST(Budget, AllOfTheTimeIsNeverExceeded) {
+  Budget budget(1, kPeriod, 1);
+  Machine machine{{50'000'000}};  // five times what a CPU has: an estimate that went wrong
+  machine.live(budget, 20);
+  EXPECT_EQ(machine.off_s, 0);
+}
+
 TEST(Budget, TheCpuThatPaysMostDecides) {
   Budget budget(0.01, kPeriod, 1);
   Machine machine{{1'000, 500'000, 1'000}};  // 5 percent on one
