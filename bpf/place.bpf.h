@@ -32,19 +32,6 @@ enum {
 /* Frames beyond the softirq loop that are looked at: was it entered from sending? */
 enum { PK_LOOK_BEYOND = 8 };
 
-struct pk_place {
-	struct pk_stack *stack;
-	__u64 hash;
-	__u32 depth;  /* frames of the asynchronous part, or all */
-	__u32 beyond; /* frames looked at after it */
-	__u32 at;     /* PK_AT_*, of the asynchronous part */
-	__u32 unlock; /* 1 + the frame of PK_FN_UNLOCK, 0 for none */
-	__u8 vec;
-	__u8 timer;
-	__u8 inline_send; /* the softirq runs at the end of the task's own sending */
-	__u8 async;
-};
-
 /*
  * The function that an address lies in, as an index; the table is sorted by start. Without a
  * branch: the verifier would follow each way through all seven. Kernel addresses, and the entries
@@ -66,15 +53,24 @@ static __always_inline __u32 pk_find_function(__u64 ip)
 	return i & (PK_FUNCTIONS - 1);
 }
 
-static long pk_place_frame(__u32 i, struct pk_place *p)
+/*
+ * What the walk knows so far is in the scratch memory, not on the stack: Linux 6.1's verifier looks
+ * at a loop's body once, and would take what is 0 on the stack then for 0 at every frame.
+ */
+struct pk_walk {
+	struct pk_scratch *scratch;
+};
+
+static long pk_place_frame(__u32 i, struct pk_walk *walk)
 {
+	struct pk_place *p = &walk->scratch->place;
 	const volatile struct pk_function *f;
 	__u32 class = PK_FN_NONE;
 	__u64 ip;
 
 	if (i >= PK_MAX_DEPTH)
 		return 1;
-	ip = p->stack->ip[i];
+	ip = walk->scratch->stack.ip[i];
 	f = &functions[pk_find_function(ip)];
 	if (ip >= f->start && ip < f->end)
 		class = f->class_;
@@ -109,15 +105,17 @@ static long pk_place_frame(__u32 i, struct pk_place *p)
 	return 0;
 }
 
-/* `stack` has `depth` frames; what is asynchronous of them is numbered and described. */
-static __always_inline void pk_read_place(struct pk_place *p, struct pk_stack *stack, __u32 depth)
+/* The scratch stack has `depth` frames; what is asynchronous of them is numbered and described. */
+static __always_inline struct pk_place *pk_read_place(struct pk_scratch *scratch, __u32 depth)
 {
-	p->stack = stack;
-	p->hash = config.seed;
-	p->vec = PK_VEC_NONE;
-	bpf_loop(depth, pk_place_frame, p, 0);
+	struct pk_walk walk = { .scratch = scratch };
+	struct pk_place *p = &scratch->place;
+
+	*p = (struct pk_place){ .hash = config.seed, .vec = PK_VEC_NONE };
+	bpf_loop(depth, pk_place_frame, &walk, 0);
 	if (!p->hash)
 		p->hash = 1;
+	return p;
 }
 
 #endif

@@ -144,7 +144,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 now = bpf_ktime_get_ns();
 	struct pk_cpu *c = this_cpu();
-	struct pk_place place = {};
+	struct pk_place *place;
 	struct pk_charge *charge = &c->sample;
 	struct pk_scratch *s;
 	__u32 zero = 0;
@@ -175,15 +175,15 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 		charge->kind = PK_USER;
 	} else {
 		len = bpf_get_stack(ctx, s->stack.ip, sizeof(s->stack.ip), 0);
+		place = pk_read_place(s, len > 0 ? (__u64)len / 8 : 0);
 		if (len > 0) {
-			pk_read_place(&place, &s->stack, (__u64)len / 8);
-			s->stack.depth = place.depth;
-			charge->kstack = pk_store_stack(c, place.hash, &s->stack);
+			s->stack.depth = place->depth;
+			charge->kstack = pk_store_stack(c, place->hash, &s->stack);
 		} else {
 			c->stats.no_kstack++;
 		}
-		if (place.async) {
-			pk_sample_async(c, &place, charge);
+		if (place->async) {
+			pk_sample_async(c, place, charge);
 			goto out;
 		}
 		if (task->pid == 0) {

@@ -19,7 +19,21 @@
 /* The compiler is to know nothing of this value. */
 #define pk_forget(value) asm volatile("" : "+r"(value))
 
+/* Which work a kernel stack is; see place.bpf.h. */
+struct pk_place {
+	__u64 hash;
+	__u32 depth;  /* frames of the asynchronous part, or all */
+	__u32 beyond; /* frames looked at after it */
+	__u32 at;     /* PK_AT_*, of the asynchronous part */
+	__u32 unlock; /* 1 + the frame of PK_FN_UNLOCK, 0 for none */
+	__u8 vec;
+	__u8 timer;
+	__u8 inline_send; /* the softirq runs at the end of the task's own sending */
+	__u8 async;
+};
+
 struct pk_scratch {
+	struct pk_place place;
 	struct pk_stack stack;
 	__u64 pad[16];
 };

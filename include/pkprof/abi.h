@@ -238,8 +238,8 @@ enum pk_phase {
 };
 
 /*
- * One CPU. The hooks' fast paths touch the first 40 bytes and nothing else: two stores, a count
- * and a test. The sampler fills the account when it meets asynchronous work that it cannot name.
+ * One CPU. The hooks' fast paths touch the first line of the cache and nothing else: up to three
+ * stores, a count and a test. The sampler fills the account when it meets asynchronous work that it cannot name.
  */
 struct pk_cpu {
 	__u64 skb;    /* packet in protocol processing */

@@ -23,13 +23,13 @@ std::set<std::string> bpf_objects_of(int pid) {
   for (const auto& entry : std::filesystem::directory_iterator(dir, ignored)) {
     std::ifstream in(entry.path());
     for (std::string line; std::getline(in, line);) {
-      for (const std::string kind : {"prog", "map", "link"}) {
+      for (std::string kind : {"prog", "map", "link"}) {
         if (!line.starts_with(kind + "_id:")) continue;
         std::istringstream rest(line.substr(kind.size() + 4));
         std::string id;
         rest >> id;
         // A link's information names its program, too.
-        objects.insert(kind + " " + id);
+        objects.insert(kind.append(" ").append(id));
       }
     }
   }

@@ -168,10 +168,7 @@ TEST_F(ReportTest, NothingStaysOnAFullFileSystem) {
   const Mount small(dir_.path(), "size=64k,mode=755");
   const std::string file = dir_.file("profile");
   write_file(file, "before");
-  try {
-    write_file(dir_.file("filler"), std::string(1 << 20, 'x'));
-  } catch (const std::runtime_error&) {  // full now
-  }
+  EXPECT_THROW(write_file(dir_.file("filler"), std::string(1 << 20, 'x')), std::runtime_error);
   ASSERT_EQ(entries(dir_.path()), 2);
   expect_failure(run_pkprof({"record", "-a", "-d", "0.5", "-o", dir_.file("another")}));
   // What was there before stays as it was.
