@@ -239,7 +239,8 @@ enum pk_phase {
 
 /*
  * One CPU. The hooks' fast paths touch the first line of the cache and nothing else: up to three
- * stores, a count and a test. The sampler fills the account when it meets asynchronous work that it cannot name.
+ * stores, a count and a test. The sampler fills the account when it meets asynchronous work that
+ * it cannot name.
  */
 struct pk_cpu {
 	__u64 skb;    /* packet in protocol processing */
