@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace pkprof {
 namespace {
@@ -39,6 +40,35 @@ uint64_t timed_work() {
   volatile uint64_t keep = x;
   (void)keep;
   return thread_ns() - start;
+}
+
+// Of this thread's time, what a clock's interrupts take that has this period. Nothing: there is no
+// such clock.
+std::optional<double> share_of_clock(uint64_t period_ns, int rounds) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_CPU_CLOCK;
+  attr.sample_period = period_ns;
+  attr.disabled = 1;
+  const Fd clock(
+      static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+  if (!clock.valid()) return {};
+  std::vector<uint64_t> with;
+  std::vector<uint64_t> without;
+  for (int i = 0; i < rounds; ++i) {
+    without.push_back(timed_work());
+    ioctl(clock.get(), PERF_EVENT_IOC_ENABLE, 0);
+    with.push_back(timed_work());
+    ioctl(clock.get(), PERF_EVENT_IOC_DISABLE, 0);
+  }
+  const auto median = [](std::vector<uint64_t>& v) {
+    std::nth_element(v.begin(), v.begin() + static_cast<ptrdiff_t>(v.size() / 2), v.end());
+    return static_cast<double>(v[v.size() / 2]);
+  };
+  const double a = median(without);
+  const double b = median(with);
+  return b > a ? (b - a) / b : 0;
 }
 
 }  // namespace
@@ -101,31 +131,22 @@ uint64_t CostMeter::user_ns() const {
 }
 
 uint64_t CostMeter::measure_interrupt() {
-  constexpr uint64_t period = 50'000;
-  perf_event_attr attr{};
-  attr.size = sizeof(attr);
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_CPU_CLOCK;
-  attr.sample_period = period;
-  attr.disabled = 1;
-  const Fd clock(
-      static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)));
-  if (!clock.valid()) return 0;
-  std::vector<uint64_t> with;
-  std::vector<uint64_t> without;
-  for (int i = 0; i < 9; ++i) {
-    without.push_back(timed_work());
-    ioctl(clock.get(), PERF_EVENT_IOC_ENABLE, 0);
-    with.push_back(timed_work());
-    ioctl(clock.get(), PERF_EVENT_IOC_DISABLE, 0);
-  }
-  const auto median = [](std::vector<uint64_t>& v) {
-    std::nth_element(v.begin(), v.begin() + static_cast<ptrdiff_t>(v.size() / 2), v.end());
-    return v[v.size() / 2];
+  // From slow to fast, until the interrupts take enough of the work to be seen. Where each takes
+  // long, as on an emulated CPU, a fast clock would leave the work no time to end.
+  struct Clock {
+    uint64_t period_ns;
+    int rounds;
   };
-  const uint64_t a = median(without);
-  const uint64_t b = median(with);
-  return b > a ? (b - a) * period / b : 0;
+  constexpr Clock clocks[] = {{1'000'000, 3}, {200'000, 5}, {50'000, 9}};
+  constexpr double enough = 0.03;
+  uint64_t interrupt_ns = 0;
+  for (const auto& [period_ns, rounds] : clocks) {
+    const auto share = share_of_clock(period_ns, rounds);
+    if (!share) return 0;
+    interrupt_ns = static_cast<uint64_t>(*share * static_cast<double>(period_ns));
+    if (*share >= enough) break;
+  }
+  return interrupt_ns;
 }
 
 }  // namespace pkprof
