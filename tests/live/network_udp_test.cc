@@ -18,7 +18,8 @@ class NetworkUdpTest : public PairTest {
     const Report report = observe({.counted = [&](const Report& r) {
       return r.sum([&](const Flow& f) { return is_received_elsewhere(f, pinned); });
     }});
-    expect_shares(report, received_elsewhere(report, receivers, hog_, pinned), 98, unclaimed);
+    expect_shares(report, received_elsewhere(report, receivers, hog_, pinned),
+                  std::min(98.0, 100 - unclaimed), unclaimed);
   }
 };
 
@@ -45,22 +46,25 @@ TEST_P(NetworkUdpModes, ReceiverIsCharged) {
   expect_receivers_are_charged({receiver}, talk(send), GetParam().unclaimed);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Modes, NetworkUdpModes,
-    testing::Values(
-        Case{"Block4", Pair::kServer4, {}, {}}, Case{"Block6", Pair::kServer6, {}, {}},
-        Case{"Epoll4", Pair::kServer4, {"--mode", "epoll"}, {}},
-        Case{"Busy4", Pair::kServer4, {"--mode", "busy"}, {}},
-        Case{"Busy6", Pair::kServer6, {"--mode", "busy"}, {}},
-        Case{"PollRecvmmsg", Pair::kServer4, {"--mode", "poll", "--call", "recvmmsg"}, {}},
-        Case{"Connected", Pair::kServer4, {}, {"--connect"}},
-        // A fragment that is alone in its softirq run has no port to go by. A slow CPU has more.
-        Case{"Fragments",
-             Pair::kServer4,
-             {},
-             {"--size", "8000", "--pps", "20000"},
-             in_guest() ? 5.0 : 2.0}),
-    [](const auto& chosen) { return std::string(chosen.param.name); });
+INSTANTIATE_TEST_SUITE_P(Modes, NetworkUdpModes,
+                         testing::Values(Case{"Block4", Pair::kServer4, {}, {}},
+                                         Case{"Block6", Pair::kServer6, {}, {}},
+                                         Case{"Epoll4", Pair::kServer4, {"--mode", "epoll"}, {}},
+                                         Case{"Busy4", Pair::kServer4, {"--mode", "busy"}, {}},
+                                         Case{"Busy6", Pair::kServer6, {"--mode", "busy"}, {}},
+                                         Case{"PollRecvmmsg",
+                                              Pair::kServer4,
+                                              {"--mode", "poll", "--call", "recvmmsg"},
+                                              {}},
+                                         Case{"Connected", Pair::kServer4, {}, {"--connect"}},
+                                         // A fragment that is alone in its softirq run has no port
+                                         // to go by. On an emulated CPU most are.
+                                         Case{"Fragments",
+                                              Pair::kServer4,
+                                              {},
+                                              {"--size", "8000", "--pps", "20000"},
+                                              in_guest() ? 10.0 : 2.0}),
+                         [](const auto& chosen) { return std::string(chosen.param.name); });
 
 TEST_F(NetworkUdpTest, SlowReceiverIsChargedForWhatItsFullBufferDrops) {
   const int receiver =
