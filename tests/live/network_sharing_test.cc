@@ -81,10 +81,12 @@ TEST_F(NetworkSharingTest, SnifferTakesNothingFromTheReceiver) {
 TEST_F(NetworkSharingTest, TwoConnectionsOfTwoServers) {
   const int one = serve({"pk_tcp", "serve", "--port", "7001", "--mode", "echo"});
   const int two = serve({"pk_tcp", "serve", "--port", "7002", "--mode", "echo"});
-  const int fast =
-      talk({"pk_tcp", "rr", "--to", Pair::kServer4, "--port", "7001", "--rate", "6000"});
-  const int slow =
-      talk({"pk_tcp", "rr", "--to", Pair::kServer4, "--port", "7002", "--rate", "2000"});
+  const auto talk_at = [&](const char* port, int rate) {
+    return talk({"pk_tcp", "rr", "--to", Pair::kServer4, "--port", port, "--rate",
+                 std::to_string(in_guest() ? rate / 20 : rate)});
+  };
+  const int fast = talk_at("7001", 6000);
+  const int slow = talk_at("7002", 2000);
   const Report report = observe({.seconds = 2, .min_samples = 200});
   expect_shares(report, network_shares(report, {one, two, fast, slow}, hog_), 95, 5);
   EXPECT_GT(charged(report, one), charged(report, two)) << describe(report);
