@@ -142,18 +142,23 @@ static __noinline __u64 pk_last_hrtimer(struct pk_cpu *c)
 	return 0;
 }
 
-/* What the packet received last was for: its socket, or else the connection in its headers. */
-static __noinline __u64 pk_last_received(struct pk_cpu *c)
+/* For what the packet received last was: its socket, or else as its headers say. */
+static __noinline int pk_as_last_received(struct pk_cpu *c)
 {
 	struct pk_packet_info *info;
 
 	if (!c)
 		return 0;
-	if (c->sk && !pk_sock_listens(c->sk))
-		return pk_sock_object(c->sk);
+	if (c->sk && !pk_sock_listens(c->sk)) {
+		c->object = pk_sock_object(c->sk);
+		c->waits = 1;
+		return 0;
+	}
 	info = pk_info(c);
 	pk_parse_packet(c->skb, false, info);
-	return info->waits ? info->object : 0;
+	c->object = info->object;
+	c->waits = info->waits;
+	return 0;
 }
 
 /* Inside the processing of a received packet. */
@@ -252,16 +257,15 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 			c->waits = 1;
 		}
 		/* This loop runs for packets only: if none comes, the last one was this run's. */
-		if (place->at & PK_AT_BACKLOG) {
-			c->object = pk_last_received(c);
-			c->waits = 1;
-		}
+		if (place->at & PK_AT_BACKLOG)
+			pk_as_last_received(c);
 		/*
 		 * Buffers that were received here, and whose bytes were read elsewhere. Nobody
 		 * says whose they are; most likely they are like the last one.
 		 */
 		if (place->at & PK_AT_FREE) {
-			c->object = pk_last_received(c);
+			pk_as_last_received(c);
+			c->waits = 0;
 			c->guess = 1;
 		}
 	}

@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, NetworkUdpModes,
                                               Pair::kServer4,
                                               {},
                                               {"--size", "8000", "--pps", "20000"},
-                                              in_guest() ? 10.0 : 2.0}),
+                                              in_guest() ? 15.0 : 2.0}),
                          [](const auto& chosen) { return std::string(chosen.param.name); });
 
 TEST_F(NetworkUdpTest, SlowReceiverIsChargedForWhatItsFullBufferDrops) {
