@@ -33,7 +33,8 @@ TEST_F(LedgerTest, SumsWithEveryCpuBusy) {
   std::vector<int> hogs;
   for (int cpu = 0; cpu <= last_cpu(); ++cpu) hogs.push_back(stage_.start_hog(cpu));
   const Report report = record_all(1.5);
-  EXPECT_LT(report.idle_ns, report.cpu_ns / 20);
+  // A guest whose host has other work stands still at times, which looks like idle time.
+  EXPECT_LT(report.idle_ns, report.cpu_ns / (in_guest() ? 2 : 20));
   uint64_t charged = 0;
   for (const int hog : hogs) charged += report.charged_to(hog);
   EXPECT_GT(charged, report.cpu_ns / 5);
