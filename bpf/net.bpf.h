@@ -9,7 +9,7 @@
  *   in a packet, after a hook named its socket    that socket
  *   in a packet, before                           the socket that the next hook names; failing
  *                                                 that, the connection in the packet's headers
- *   taking a packet from a driver                 the connection in the packet's headers
+ *   taking a packet from a driver                 that packet: see pk_handed_over
  *   receiving, outside any packet                 as for the next packet of this run; if none
  *                                                 comes: in the loop over the backlog, or freeing
  *                                                 what other CPUs gave back, as for the last one
@@ -17,7 +17,7 @@
  *   telling other CPUs of packets for them        the socket of the packet sent last; none if a
  *                                                 driver has handed over one since
  *   a socket's timer                              the timer's socket
- *   between two high-resolution timers            as for the next one, or else the last
+ *   after the last high-resolution timer          as for that one
  *   sending deferred to a softirq                 the socket of the next packet queued; if none
  *                                                 comes, the last one that ever sent so
  *
@@ -100,6 +100,17 @@ static __always_inline void pk_net_address(struct pk_cpu *c, __u64 skb, bool at_
 
 	pk_parse_packet(skb, at_data, info);
 	pk_net_at_packet(c, skb, info);
+}
+
+/*
+ * Whose account gets what was done for a packet that a driver hands over. It may go on to another
+ * CPU, where it brings its account; a segment of TCP may be joined with others, and goes by its
+ * connection at once.
+ */
+static __always_inline __u64 pk_handed_over(__u64 skb, struct pk_packet_info *info)
+{
+	pk_parse_packet(skb, true, info);
+	return info->waits ? info->object : pk_packet_object(skb, info);
 }
 
 static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)

@@ -221,10 +221,19 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		return 0;
 	}
 	/* or what a driver handed over last. It may have gone on by now: by its address. */
-	if (place->at & (PK_AT_STEER | PK_AT_HANDOVER) && !c->tx_sk && c->skb) {
+	if (place->at & PK_AT_STEER && !c->tx_sk && c->skb) {
 		pk_net_arm(c, place, charge, PK_PHASE_PACKET);
-		pk_net_address(c, c->skb, (place->at & PK_AT_HANDOVER) != 0);
+		pk_net_address(c, c->skb, false);
 		return pk_net_close(c);
+	}
+	/* In the handing over itself, after its hook: what the hook would have done. */
+	if (place->at & PK_AT_HANDOVER && !c->tx_sk && c->skb) {
+		struct pk_packet_info *info = pk_info(c);
+		__u64 object = pk_handed_over(c->skb, info);
+
+		charge->reason = info->reason;
+		pk_hash(c, object, charge);
+		return 0;
 	}
 	c->object = 0;
 	c->packet = 0;
@@ -242,8 +251,8 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 	} else if (place->vec == PK_VEC_HRTIMER || place->vec == PK_VEC_TASKLET) {
 		phase = PK_PHASE_TRANSMIT;
 		charge->reason = PK_UNTRACKED;
-		/* Between two timers or after the last: if none follows, the one before. */
-		if (place->vec == PK_VEC_HRTIMER) {
+		/* After the last timer of the run. Before that, a timer may be anybody's. */
+		if (place->vec == PK_VEC_HRTIMER && place->unlock + 1 == place->depth) {
 			c->object = pk_last_hrtimer(c);
 			c->waits = 1;
 		}

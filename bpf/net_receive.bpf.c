@@ -7,14 +7,11 @@
 
 #include <bpf/bpf_tracing.h>
 
-/*
- * A driver hands over a packet, which may be processed elsewhere (receive packet steering) or be
- * joined with others (GRO). What the CPU did up to here was for this one. A segment of TCP goes by
- * its connection at once; any other packet takes the account along.
- */
+/* A driver hands over a packet: what the CPU did up to here was for this one. */
 static __noinline int pk_handover_slow(struct pk_cpu *c, __u64 skb)
 {
 	struct pk_packet_info *info = pk_info(c);
+	__u64 object;
 
 	if (!c)
 		return 0;
@@ -22,10 +19,10 @@ static __noinline int pk_handover_slow(struct pk_cpu *c, __u64 skb)
 	if (!pk_same_run(c)) {
 		pk_net_close(c);
 	} else if (c->armed == PK_PHASE_BEFORE || c->armed == PK_PHASE_ENTRY) {
+		object = pk_handed_over(skb, info);
 		c->charge.vec = PK_VEC_NET_RX;
-		pk_parse_packet(skb, true, info);
 		c->charge.reason = info->reason;
-		pk_net_settle(c, info->waits ? info->object : pk_packet_object(skb, info));
+		pk_net_settle(c, object);
 	}
 	pk_leave(c);
 	return 0;
