@@ -43,10 +43,10 @@ int pk_charge_owner(struct pk_cpu *c, struct pk_charge *charge, __u64 object, __
 /* Counts a charge that no hook can name, since they are off; user space finds what is alike. */
 int pk_charge_unwatched(struct pk_cpu *c, struct pk_charge *charge);
 
-static __always_inline void pk_charge_nobody(struct pk_cpu *c, struct pk_charge *charge,
-					     __u8 reason)
+static __always_inline int pk_charge_nobody(struct pk_cpu *c, struct pk_charge *charge,
+					    __u8 reason)
 {
-	pk_charge_label(c, charge, PK_UNCLAIMED + reason, PK_BASIS_PROVISIONAL);
+	return pk_charge_label(c, charge, PK_UNCLAIMED + reason, PK_BASIS_PROVISIONAL);
 }
 
 /* Puts a charge on the account of an object. */

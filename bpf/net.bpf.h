@@ -19,7 +19,7 @@
  *   a socket's timer                              the timer's socket
  *   after the last high-resolution timer          as for that one
  *   sending deferred to a softirq                 the socket of the next packet queued; if none
- *                                                 comes, the last one that ever sent so
+ *                                                 comes, as pk_deferred_sender() guesses
  *
  * A hook that fires in another context must not settle: each first makes sure that this is still
  * the same run of the same softirq (pk_same_run).
@@ -117,6 +117,8 @@ static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)
 {
 	if (c->charge.samples)
 		pk_hash(c, object, &c->charge);
+	if (c->charge.vec == PK_VEC_TASKLET)
+		c->sender = object;
 	if (c->carried) {
 		pk_pass(c, c->carried, object);
 		c->carried = 0;

@@ -110,18 +110,21 @@ static __always_inline bool pk_was_deferred(__u64 skp)
 
 /*
  * Sending deferred to a softirq sends nothing if its process holds the socket just then, or the
- * window is closed. Most likely it was for one of the sockets that this CPU sent or received for
- * last: a buffer of its was freed here, and that is what put it on the list.
+ * window is closed. Most likely it was for the socket of one of the packets that this CPU received
+ * or sent last: a buffer of its was freed here, and that is what put it on the list. Failing
+ * that, for the one that last did send so.
  */
 static __noinline __u64 pk_deferred_sender(struct pk_cpu *c)
 {
 	if (!c)
 		return 0;
+	if (c->from && pk_was_deferred(c->from))
+		return pk_sock_object(c->from);
 	if (c->tx_sk && pk_was_deferred(c->tx_sk))
 		return pk_sock_object(c->tx_sk);
 	if (c->sk && pk_was_deferred(c->sk))
 		return pk_sock_object(c->sk);
-	return 0;
+	return c->sender;
 }
 
 /* The socket of the high-resolution timer that expired last, if it was one's. */
@@ -194,6 +197,7 @@ static __always_inline void pk_net_sample_packet(struct pk_cpu *c, struct pk_pla
 
 int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge)
 {
+	__u64 object;
 	__u32 phase;
 
 	if (!c || !place || !charge)
@@ -210,10 +214,11 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 	}
 	if (place->at & PK_AT_TRANSMIT) {
 		if (!c->tx_sk)
-			pk_charge_nobody(c, charge, PK_FORWARDED);
-		else
-			pk_hash(c, pk_sock_object(c->tx_sk), charge);
-		return 0;
+			return pk_charge_nobody(c, charge, PK_FORWARDED);
+		object = pk_sock_object(c->tx_sk);
+		if (place->vec == PK_VEC_TASKLET)
+			c->sender = object;
+		return pk_hash(c, object, charge);
 	}
 	/* Telling other CPUs of packets queued for them: what was just sent over a veth, */
 	if (place->at & PK_AT_STEER && c->tx_sk) {
@@ -229,11 +234,10 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 	/* In the handing over itself, after its hook: what the hook would have done. */
 	if (place->at & PK_AT_HANDOVER && !c->tx_sk && c->skb) {
 		struct pk_packet_info *info = pk_info(c);
-		__u64 object = pk_handed_over(c->skb, info);
 
+		object = pk_handed_over(c->skb, info);
 		charge->reason = info->reason;
-		pk_hash(c, object, charge);
-		return 0;
+		return pk_hash(c, object, charge);
 	}
 	c->object = 0;
 	c->packet = 0;
@@ -255,6 +259,11 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		if (place->vec == PK_VEC_HRTIMER && place->unlock + 1 == place->depth) {
 			c->object = pk_last_hrtimer(c);
 			c->waits = 1;
+		}
+		/* Between tasklets or after the last. Inside one that is not TCP's, anybody's. */
+		if (place->vec == PK_VEC_TASKLET && !place->foreign) {
+			c->object = pk_deferred_sender(c);
+			c->guess = 1;
 		}
 	} else {
 		phase = place->vec == PK_VEC_NONE ? PK_PHASE_ENTRY : PK_PHASE_BEFORE;

@@ -102,6 +102,7 @@ int BPF_PROG(pk_netif_receive_skb, struct sk_buff *skb)
 	c->sk = 0;
 	c->skb = (__u64)skb;
 	c->dev = (__u64)skb->dev;
+	c->from = (__u64)skb->sk;
 	plain = *(volatile __u64 *)&c->skb;
 	if (likely(!c->armed && !slot_tags[pk_slot_of(plain >> 6) & (PK_SLOTS - 1)]))
 		return 0;

@@ -81,8 +81,10 @@ static long pk_place_frame(__u32 i, struct pk_walk *walk)
 	}
 	p->hash = pk_mix(p->hash, ip);
 	p->depth = i + 1;
-	if (class == PK_FN_NONE)
+	if (class == PK_FN_NONE) {
+		p->foreign = 1;
 		return 0;
+	}
 	if (class == PK_FN_ACTION) {
 		p->vec = f->arg;
 		if (f->arg == PK_VEC_NET_TX)

@@ -42,9 +42,11 @@ static __always_inline void pk_look_for_hooks(struct pk_cpu *c)
 		return;
 	c->window = now;
 	c->skb = 0;
+	c->from = 0;
 	c->sk = 0;
 	c->tx_sk = 0;
 	c->hrtimer = 0;
+	c->sender = 0;
 }
 
 /* Work that a hook names, if it is on. */

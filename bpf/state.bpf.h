@@ -30,6 +30,8 @@ struct pk_place {
 	__u8 timer;
 	__u8 inline_send; /* the softirq runs at the end of the task's own sending */
 	__u8 async;
+	__u8 foreign; /* a frame is in none of the functions that are known */
+	__u8 pad[3];
 };
 
 struct pk_scratch {

@@ -176,6 +176,7 @@ enum pk_function_class {
 	PK_FN_FREE,        /* freeing buffers that other CPUs gave back */
 	PK_FN_HANDOVER,    /* taking a packet from a driver, perhaps joining it with others */
 	PK_FN_UNLOCK,      /* the last call of the high-resolution timers' vector */
+	PK_FN_RUNNER,      /* around tasklets' functions: for whom is not to be seen from it */
 };
 
 enum pk_timer {
@@ -238,13 +239,14 @@ enum pk_phase {
 };
 
 /*
- * One CPU. The hooks' fast paths touch the first line of the cache and nothing else: up to three
+ * One CPU. The hooks' fast paths touch the first line of the cache and nothing else: up to four
  * stores, a count and a test. The sampler fills the account when it meets asynchronous work that
  * it cannot name.
  */
 struct pk_cpu {
 	__u64 skb;    /* packet in protocol processing */
 	__u64 dev;    /* that it came by: the stack forgets it on the way up */
+	__u64 from;   /* the socket that sent it, where that is on this machine */
 	__u64 sk;     /* the socket it turned out to be for, 0 before */
 	__u64 tx_sk;  /* socket of the packet queued for sending last, 0 if it has none */
 	__u64 hrtimer; /* that expired last in a softirq */
@@ -278,6 +280,7 @@ struct pk_cpu {
 	__u8 pad2[2];
 	struct pk_charge sample; /* what is being sampled */
 	__u64 plain;      /* see pk_plain() */
+	__u64 sender;     /* number of the socket that sending deferred to a softirq was for last */
 	__u32 sampling;   /* inside the sampler, which may have interrupted a hook */
 	__u32 window;     /* in which the last sample fell: what the hooks said before is stale */
 	struct pk_packet_info info[2]; /* read last: a hook's, the sampler's; the BPF stack is short */

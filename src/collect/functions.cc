@@ -40,6 +40,10 @@ constexpr Known known_functions[] = {
     {"sched_balance_domains", PK_FN_ACTION, PK_VEC_SCHED},  // in 6.12
     {"blk_complete_reqs", PK_FN_ACTION, PK_VEC_BLOCK},
     {"_raw_spin_unlock_irqrestore", PK_FN_UNLOCK, 0},
+    {"_raw_spin_unlock_irq", PK_FN_RUNNER, 0},
+    {"tasklet_action_common", PK_FN_RUNNER, 0},
+    {"bh_worker", PK_FN_RUNNER, 0},  // in 6.9
+    {"process_one_work", PK_FN_RUNNER, 0},
     {"__netif_receive_skb_core", PK_FN_RECEIVE, 0},
     {"__netif_receive_skb_one_core", PK_FN_RECEIVE, 0},
     {"__netif_receive_skb_list_core", PK_FN_RECEIVE, 0},
@@ -77,7 +81,7 @@ constexpr Known known_functions[] = {
 
 FunctionTable find_functions(const KernelSymbols& symbols) {
   FunctionTable table;
-  bool found[PK_FN_UNLOCK + 1] = {};
+  bool found[PK_FN_RUNNER + 1] = {};
   std::unordered_map<std::string_view, const Known*> known;
   for (const Known& k : known_functions) known.emplace(k.name, &k);
   for (const KernelSymbol& s : symbols.all()) {
