@@ -167,7 +167,8 @@ void Processes::meet(uint64_t label) {
 }
 
 void Processes::bury() {
-  for (const uint64_t key : dead_images_) symbols_.exit(key);
+  for (const uint64_t key : to_bury_) symbols_.exit(key);
+  to_bury_ = std::move(dead_images_);
   dead_images_.clear();
 }
 

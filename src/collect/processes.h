@@ -29,7 +29,9 @@ class Processes {
   void add_label(uint64_t label, const pk_label& info);
   // A process that no sample met, but that turned out to be served: looked up in /proc.
   void meet(uint64_t label);
-  // Forgets the mappings of processes that ended; call when their samples are resolved.
+  // Forgets the mappings of processes that had ended at the last call; call after each time that
+  // samples were resolved. Of those that ended since, samples may come yet: the tables are changed
+  // before the events are read, and that waits until no CPU can see the old ones.
   void bury();
 
   // What UserSymbols knows the image by that the process had at that exec; 0 for a kernel thread.
@@ -77,7 +79,8 @@ class Processes {
   std::vector<Instance> instances_;
   std::unordered_map<uint32_t, std::vector<size_t>> by_pid_;
   std::unordered_map<uint64_t, Known> known_;
-  std::vector<uint64_t> dead_images_;
+  std::vector<uint64_t> dead_images_;  // since the last burial
+  std::vector<uint64_t> to_bury_;
   uint64_t next_image_ = 1;
   size_t unreadable_ = 0;
 };
