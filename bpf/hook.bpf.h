@@ -17,6 +17,15 @@ static __always_inline struct pk_cpu *pk_hook(void)
 	return c;
 }
 
+/* The same of hooks that are rare, and stay on when a budget turns the others off. */
+static __always_inline struct pk_cpu *pk_rare_hook(void)
+{
+	struct pk_cpu *c = this_cpu();
+
+	c->rare_hits++;
+	return c;
+}
+
 /* A slow path begins, and ends: a sample that falls between is of pkprof's own work. */
 static __always_inline void pk_enter(struct pk_cpu *c)
 {

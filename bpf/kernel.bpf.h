@@ -28,8 +28,14 @@
 #define IPPROTO_FRAGMENT 44
 #define IPPROTO_ICMPV6 58
 #define PF_EXITING 0x00000004
+#define PF_WQ_WORKER 0x00000020
 #define PF_KTHREAD 0x00200000
 #define SOFTIRQ_OFFSET 0x100 /* in preempt_count: serving a softirq */
+#define HARDIRQ_MASK 0x000f0000
+#define NMI_MASK 0x00f00000
+#define LOOP_MAJOR 7
+#define S_IFMT 00170000
+#define S_IFREG 0100000
 #define TS_COMPAT 2          /* thread_info.status: a 32-bit system call */
 #define TCP_TIME_WAIT 6
 #define TCP_LISTEN 10
@@ -75,6 +81,7 @@ struct sock_common {
 };
 
 struct inode {
+	unsigned short i_mode;
 	unsigned long i_ino;
 };
 
@@ -170,6 +177,22 @@ struct cred {
 
 struct file {
 	void *private_data;
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct task_struct;
+
+struct mm_struct {
+	struct task_struct *owner;
 };
 
 struct task_struct {
@@ -184,17 +207,104 @@ struct task_struct {
 	const struct cred *cred;
 	struct css_set *cgroups;
 	__u32 self_exec_id;
+	void *worker_private; /* of a kernel thread: its struct kthread */
+	void *stack;
+	struct files_struct *files;
 	char comm[16];
 };
 
 /* As the kernel names the registers; <asm/ptrace.h> has user space's names. */
 struct pt_regs___kernel {
 	unsigned long orig_ax;
+	unsigned long di;
+	unsigned long dx;
 	unsigned long ip;
 };
 
 struct kernel_stat {
+	unsigned long irqs_sum;
 	unsigned int softirqs[10];
+};
+
+struct kthread {
+	int (*threadfn)(void *);
+	void *data;
+};
+
+typedef void (*work_func_t)(void *);
+
+struct work_struct {
+	work_func_t func;
+};
+
+struct delayed_work {
+	struct work_struct work;
+	struct timer_list timer;
+};
+
+struct worker {
+	struct work_struct *current_work;
+	work_func_t current_func;
+};
+
+struct kthread_work {
+	void (*func)(void *);
+};
+
+struct kthread_worker {
+	struct kthread_work *current_work;
+};
+
+struct process_timer {
+	struct timer_list timer;
+	struct task_struct *task;
+};
+
+struct gendisk {
+	int major;
+	void *private_data;
+};
+
+struct block_device {
+	__u32 bd_dev;
+	struct gendisk *bd_disk;
+};
+
+struct bvec_iter {
+	unsigned int bi_size;
+};
+
+struct bio {
+	struct block_device *bi_bdev;
+	struct bvec_iter bi_iter;
+};
+
+/* A disk that lies in a file. */
+struct loop_device {
+	struct file *lo_backing_file;
+	struct work_struct rootcg_work;
+};
+
+struct loop_worker {
+	struct work_struct work;
+	struct loop_device *lo;
+};
+
+struct request {
+	struct bio *bio;
+};
+
+struct transaction_s {
+	__u32 t_tid;
+};
+
+struct journal_s {
+	struct block_device *j_fs_dev;
+	struct transaction_s *j_committing_transaction;
+};
+
+struct pglist_data {
+	int node_id;
 };
 
 #pragma clang attribute pop

@@ -32,54 +32,8 @@
 #include "hook.bpf.h"
 #include "object.bpf.h"
 #include "place.bpf.h"
+#include "run.bpf.h"
 #include "state.bpf.h"
-
-#define PK_RUNS_UNKNOWN (~0U)
-
-/* How often the vector has run on this CPU; for PK_VEC_NONE, how often NET_RX has. */
-static __always_inline __u32 pk_softirq_runs(struct pk_cpu *c, __u8 vec)
-{
-	__u32 runs = PK_RUNS_UNKNOWN;
-	__u64 base = c->percpu + config.kernel_stat;
-
-	if (!c->percpu || !config.kernel_stat)
-		return PK_RUNS_UNKNOWN;
-	if (vec == PK_VEC_NONE)
-		vec = PK_VEC_NET_RX;
-	if (vec > PK_VEC_RCU)
-		return PK_RUNS_UNKNOWN;
-	base += bpf_core_field_offset(struct kernel_stat, softirqs) + vec * sizeof(__u32);
-	bpf_probe_read_kernel(&runs, sizeof(runs), (void *)base);
-	return runs;
-}
-
-/* -1 when it cannot be told. */
-static __always_inline int pk_serving_softirq(struct pk_cpu *c)
-{
-	__u32 count = 0;
-
-	if (!c->percpu || !config.preempt_count)
-		return -1;
-	bpf_probe_read_kernel(&count, sizeof(count), (void *)(c->percpu + config.preempt_count));
-	return (count & SOFTIRQ_OFFSET) != 0;
-}
-
-static __always_inline bool pk_same_run(struct pk_cpu *c)
-{
-	__u32 runs;
-
-	if (bpf_get_current_task() != c->task)
-		return false;
-	if (c->runs == PK_RUNS_UNKNOWN)
-		return true;
-	if (!pk_serving_softirq(c))
-		return false;
-	runs = pk_softirq_runs(c, c->charge.vec);
-	/* Opened before the vector was known: its run has begun since. */
-	if (c->charge.vec == PK_VEC_NONE)
-		return runs - c->runs <= 1;
-	return runs == c->runs;
-}
 
 /* The packet that the account is for now, and whom it is addressed to, for when no hook says. */
 static __always_inline void pk_net_at_packet(struct pk_cpu *c, __u64 skb,

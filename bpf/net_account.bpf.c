@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Opening and closing the CPU's own account; the rules stand in net.bpf.h. */
 #include "net.bpf.h"
+#include "party.bpf.h"
+#include "timer.bpf.h"
 
 static __always_inline void pk_net_arm(struct pk_cpu *c, struct pk_place *place,
 				       struct pk_charge *charge, __u32 phase)
 {
-	c->charge = *charge;
-	c->task = bpf_get_current_task();
-	c->receivers = 0;
-	c->carried = 0;
 	c->tap = (place->at & PK_AT_TAP) != 0;
-	c->timer = place->timer;
-	c->runs = place->at & PK_AT_NAPI_THREAD ? PK_RUNS_UNKNOWN :
-						  pk_softirq_runs(c, charge->vec);
-	c->armed = phase;
+	pk_arm(c, charge,
+	       place->at & PK_AT_NAPI_THREAD ? PK_RUNS_UNKNOWN : pk_softirq_runs(c, charge->vec),
+	       phase);
 }
 
 /* To each receiver of one packet an equal part of what was common to all. */
@@ -75,11 +72,9 @@ int pk_net_close(struct pk_cpu *c)
 		pk_net_share(c, c->receivers);
 	} else if (heir) {
 		pk_hash(c, heir, &c->charge);
-	} else if (c->object) {
-		pk_charge_owner(c, &c->charge, c->object,
-				c->guess ? PK_BASIS_PROVISIONAL : PK_BASIS_OWNER);
 	} else {
-		pk_charge_nobody(c, &c->charge, c->charge.reason);
+		pk_charge_party(c, &c->charge, c->object,
+				c->guess ? PK_BASIS_PROVISIONAL : PK_BASIS_OWNER);
 	}
 	if (c->carried && heir) {
 		pk_pass(c, c->carried, heir);
@@ -125,24 +120,6 @@ static __noinline __u64 pk_deferred_sender(struct pk_cpu *c)
 	if (c->sk && pk_was_deferred(c->sk))
 		return pk_sock_object(c->sk);
 	return c->sender;
-}
-
-/* The socket of the high-resolution timer that expired last, if it was one's. */
-static __noinline __u64 pk_last_hrtimer(struct pk_cpu *c)
-{
-	__u64 function;
-	__u32 kind;
-	long offset;
-
-	if (!c || !c->hrtimer)
-		return 0;
-	function = pk_hrtimer_function(c->hrtimer);
-	for (kind = PK_TIMER_PACING; kind <= PK_TIMER_COMPRESSED_ACK; kind++) {
-		offset = pk_timer_offset(kind);
-		if (function && config.timer_function[kind] == function && offset >= 0)
-			return pk_sock_object(c->hrtimer - offset);
-	}
-	return 0;
 }
 
 /* For what the packet received last was: its socket, or else as its headers say. */
@@ -239,14 +216,17 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		charge->reason = info->reason;
 		return pk_hash(c, object, charge);
 	}
+	if (place->at & PK_AT_TIMER) {
+		object = pk_socket_expiring(c, place->vec);
+		return object ? pk_hash(c, object, charge) :
+				pk_charge_nobody(c, charge, PK_EXPIRED);
+	}
 	c->object = 0;
 	c->packet = 0;
 	c->shared = 0;
 	c->waits = 0;
 	c->guess = 0;
-	if (place->at & PK_AT_TIMER) {
-		phase = PK_PHASE_TIMER;
-	} else if (place->at & (PK_AT_SEND | PK_AT_QDISC)) {
+	if (place->at & (PK_AT_SEND | PK_AT_QDISC)) {
 		phase = PK_PHASE_TRANSMIT;
 		if (place->at & PK_AT_SEND) {
 			c->object = pk_deferred_sender(c);
@@ -257,7 +237,7 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		charge->reason = PK_UNTRACKED;
 		/* After the last timer of the run. Before that, a timer may be anybody's. */
 		if (place->vec == PK_VEC_HRTIMER && place->unlock + 1 == place->depth) {
-			c->object = pk_last_hrtimer(c);
+			c->object = pk_socket_expiring(c, PK_VEC_HRTIMER);
 			c->waits = 1;
 		}
 		/* Between tasklets or after the last. Inside one that is not TCP's, anybody's. */

@@ -122,7 +122,7 @@ int pk_socket_slow(struct pk_cpu *c, __u64 sk)
 		pk_net_close(c);
 		goto out;
 	}
-	if (c->armed == PK_PHASE_TRANSMIT || c->armed == PK_PHASE_TIMER)
+	if (c->armed == PK_PHASE_TRANSMIT)
 		goto out;
 	packet_socket = BPF_CORE_READ((struct sock *)sk, __sk_common.skc_family) == AF_PACKET;
 	if (packet_socket && !c->tap) {

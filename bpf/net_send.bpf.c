@@ -31,7 +31,6 @@ static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 		}
 		break;
 	case PK_PHASE_TRANSMIT:
-	case PK_PHASE_TIMER:
 	case PK_PHASE_ENTRY:
 		if (sk) {
 			pk_net_settle(c, pk_sock_object(sk));

@@ -29,7 +29,7 @@ static __always_inline __u32 pk_slot_of(__u32 v)
 
 static __always_inline __u64 pk_number(__u64 hash, __u32 slot)
 {
-	return (hash & ~(__u64)(PK_SLOTS - 1)) | slot;
+	return (hash & ~(__u64)(PK_SLOTS - 1)) | slot | PK_OBJECT;
 }
 
 /* As sock_common has them: remote port in network order first, then local port in host order. */
@@ -77,7 +77,7 @@ static __always_inline __u64 pk_address_object(__u64 sk)
 /* A UDP port of a namespace, for packets whose socket no hook names. */
 static __always_inline __u64 pk_udp_port_object(__u64 net, __u16 lport)
 {
-	return pk_mix(pk_mix(config.seed ^ PK_SALT_UDP_PORT, net), lport);
+	return pk_mix(pk_mix(config.seed ^ PK_SALT_UDP_PORT, net), lport) | PK_OBJECT;
 }
 
 /*

@@ -27,6 +27,9 @@ enum {
 	PK_AT_HANDOVER = 1 << PK_FN_HANDOVER,
 	PK_AT_SOFTIRQ = 1 << PK_FN_SOFTIRQ,
 	PK_AT_NAPI_THREAD = 1 << PK_FN_NAPI_THREAD,
+	PK_AT_CALL_TIMER = 1 << PK_FN_CALL_TIMER,
+	PK_AT_COMPLETE = 1 << PK_FN_COMPLETE,
+	PK_AT_RECLAIM = 1 << PK_FN_RECLAIM,
 };
 
 /* Frames beyond the softirq loop that are looked at: was it entered from sending? */
@@ -91,8 +94,6 @@ static long pk_place_frame(__u32 i, struct pk_walk *walk)
 			p->at |= PK_AT_QDISC;
 		return 0;
 	}
-	if (class == PK_FN_TIMER)
-		p->timer = f->arg;
 	p->at |= 1 << (class & 31);
 	if (class == PK_FN_UNLOCK)
 		p->unlock = i + 1;

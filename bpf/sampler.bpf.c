@@ -10,10 +10,13 @@
  * the CPU's own account ("armed") for the next hook that knows.
  */
 #include "account.bpf.h"
+#include "block.bpf.h"
 #include "net.bpf.h"
+#include "party.bpf.h"
 #include "place.bpf.h"
 #include "served.bpf.h"
 #include "state.bpf.h"
+#include "timer.bpf.h"
 
 #include <linux/bpf_perf_event.h>
 
@@ -85,12 +88,57 @@ static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *p
 			pk_sample_hooked(c, place, charge);
 			return;
 		}
+		if (place->vec == PK_VEC_TIMER) {
+			pk_timer_sample(c, place, charge);
+			return;
+		}
 		break;
+	case PK_VEC_BLOCK:
+	case PK_VEC_IRQ_POLL:
+		pk_block_sample(c, place, charge);
+		return;
+	case PK_VEC_RCU:
+		if (place->at & PK_AT_RECLAIM) {
+			charge->reason = PK_UNTRACKED;
+			pk_charge_owner(c, charge, pk_rcu_object(), PK_BASIS_VOTED);
+			return;
+		}
+		/* Grace periods are nobody's. */
+		pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
+		return;
 	case PK_VEC_SCHED:
 		pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
 		return;
 	}
 	pk_charge_nobody(c, charge, PK_UNTRACKED);
+}
+
+/*
+ * A kernel thread, in its own context. What is not known to be for someone is KERNEL here; user
+ * space knows by the names of threads and functions which are the kernel's own.
+ */
+static __noinline int pk_sample_thread(struct pk_cpu *c, struct pk_place *place,
+				       struct pk_charge *charge)
+{
+	__u64 task = bpf_get_current_task();
+	__u32 basis = PK_BASIS_OWN;
+	__u64 party;
+
+	if (!c || !place || !charge)
+		return 0;
+	charge->kind = pk_thread_work(task) ? PK_WORK : PK_KTHREAD;
+	charge->vec = PK_VEC_NONE;
+	charge->reason = PK_UNTRACKED;
+	if (place->at & PK_AT_RECLAIM) {
+		basis = PK_BASIS_VOTED;
+		party = pk_rcu_object();
+	} else {
+		party = pk_thread_party(task, &basis);
+	}
+	if (!party)
+		return pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
+	pk_vote(c, pk_rcu_object(), party, charge->ns, PK_VOTE_FADES);
+	return pk_charge_party(c, charge, party, basis);
 }
 
 static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data *ctx,
@@ -107,15 +155,32 @@ static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data
 	key->basis = PK_BASIS_OWN;
 	if (charge->kind == PK_IDLING) {
 		key->served = PK_IDLE;
-	} else if (charge->kind == PK_KTHREAD) {
-		key->served = PK_KERNEL;
 	} else {
-		if (charge->kind == PK_OWN)
+		if (charge->kind == PK_OWN) {
 			pk_current_syscall(task, key);
+			pk_vote(c, pk_rcu_object(), charge->ran_on, charge->ns, PK_VOTE_FADES);
+		}
 		key->ustack = pk_user_stack(c, ctx, buf);
 		key->exec_id = task->self_exec_id;
 	}
 	return pk_count(c, key, charge->ns, charge->samples);
+}
+
+/*
+ * A process in a system call that writes has a part in the file, in proportion to its samples
+ * there: so files that several write to are split without a hook that runs for each page.
+ */
+static __noinline int pk_vote_for_written(struct pk_cpu *c, struct pk_charge *charge)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct inode *inode;
+
+	if (!c || !charge)
+		return 0;
+	inode = pk_file_written(task);
+	if (inode)
+		pk_vote(c, pk_inode_object((__u64)inode), charge->ran_on, charge->ns, PK_VOTE_ADDS);
+	return 0;
 }
 
 #define PK_GAP_NS 10000000
@@ -192,13 +257,17 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 			charge->kind = PK_IDLING;
 			c->idle = 1;
 		} else if (task->flags & PF_KTHREAD) {
-			charge->kind = PK_KTHREAD;
+			pk_sample_thread(c, place, charge);
+			goto out;
 		} else {
 			charge->kind = PK_OWN;
 		}
 	}
 	pk_sample_own(c, ctx, task, &s->stack, charge);
+	if (charge->kind == PK_OWN)
+		pk_vote_for_written(c, charge);
 out:
+	pk_cast_votes(c);
 	c->sampling = 0;
 	return 0;
 }

@@ -7,6 +7,7 @@ struct stacks_map stacks SEC(".maps");
 struct labels_map labels SEC(".maps");
 struct owners_map owners SEC(".maps");
 struct scratch_map scratch SEC(".maps");
+struct votes_map votes SEC(".maps");
 
 const volatile struct pk_config config = {};
 const volatile struct pk_function functions[PK_FUNCTIONS] = {};
@@ -14,6 +15,7 @@ const volatile struct pk_function functions[PK_FUNCTIONS] = {};
 struct pk_cpu cpus[PK_MAX_CPUS] = {};
 struct pk_slot slots[PK_SLOTS] = {};
 __u32 slot_tags[PK_SLOTS] = {};
+struct pk_note notes[PK_NOTES] = {};
 volatile __u64 started = 0;
 volatile __u32 window = 0;
 volatile __u32 epoch = 0;

@@ -27,11 +27,10 @@ struct pk_place {
 	__u32 at;     /* PK_AT_*, of the asynchronous part */
 	__u32 unlock; /* 1 + the frame of PK_FN_UNLOCK, 0 for none */
 	__u8 vec;
-	__u8 timer;
 	__u8 inline_send; /* the softirq runs at the end of the task's own sending */
 	__u8 async;
 	__u8 foreign; /* a frame is in none of the functions that are known */
-	__u8 pad[3];
+	__u8 pad[4];
 };
 
 struct pk_scratch {
@@ -90,6 +89,14 @@ struct owners_map {
 	__type(value, __u64);
 };
 
+struct votes_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct pk_vote_key);
+	__type(value, struct pk_vote);
+};
+
 struct scratch_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 2); /* 0: the sampler's, 1: the hooks' (the sampler may interrupt them) */
@@ -102,6 +109,7 @@ extern struct stacks_map stacks SEC(".maps");
 extern struct labels_map labels SEC(".maps");
 extern struct owners_map owners SEC(".maps");
 extern struct scratch_map scratch SEC(".maps");
+extern struct votes_map votes SEC(".maps");
 
 extern const volatile struct pk_config config;
 extern const volatile struct pk_function functions[PK_FUNCTIONS];
@@ -109,6 +117,7 @@ extern const volatile struct pk_function functions[PK_FUNCTIONS];
 extern struct pk_cpu cpus[PK_MAX_CPUS];
 extern struct pk_slot slots[PK_SLOTS];
 extern __u32 slot_tags[PK_SLOTS];
+extern struct pk_note notes[PK_NOTES];
 extern volatile __u64 started; /* ktime of the start, for the first sample on each CPU */
 extern volatile __u32 window; /* 0: the hooks are off; else a number, each time a new one */
 extern volatile __u32 epoch; /* grows when user space has taken the tables: labels are to be told anew */

@@ -17,6 +17,7 @@ enum {
 	PK_MAX_DEPTH = 120, /* so that a table's element fits the kernel's 1 KiB size class */
 	PK_SLOTS = 4096,    /* objects with work on account at one time; a power of two */
 	PK_SLOT_CHARGES = 12,
+	PK_NOTES = 16384,   /* pieces of work given and not yet done, whose givers are known; a power of two */
 	PK_FUNCTIONS = 128, /* functions that the sampler knows by address; a power of two */
 	PK_COMM_LEN = 16,
 	PK_NAME_LEN = 128, /* of a kernel symbol as the ksym iterator hands it out */
@@ -48,6 +49,9 @@ enum pk_reason {
 	PK_REASONS,
 };
 
+/* In the number of an object, never in a label: a party may be either (bpf/party.bpf.h). */
+#define PK_OBJECT (1ULL << 63)
+
 /* What kind of number pk_key.served is. */
 enum pk_served_kind {
 	PK_SERVED_LABEL = 0,  /* a label or a special label */
@@ -62,6 +66,7 @@ enum pk_kind {
 	PK_SOFTIRQ = 2, /* .vec says which */
 	PK_KTHREAD = 3,
 	PK_IDLING = 4,
+	PK_WORK = 5, /* a kernel thread at a piece of work that was queued */
 };
 
 /* Softirq vectors as the kernel numbers them (include/linux/interrupt.h). */
@@ -84,6 +89,10 @@ enum pk_basis {
 	PK_BASIS_OWN = 0,
 	PK_BASIS_CONSUMED = 1,
 	PK_BASIS_OWNER = 2,
+	PK_BASIS_SUBMITTER = 3,
+	PK_BASIS_DIRTIER = 4,
+	PK_BASIS_QUEUER = 5,
+	PK_BASIS_VOTED = 6,
 	PK_BASIS_PROVISIONAL = 7,
 };
 
@@ -158,6 +167,24 @@ struct pk_slot {
 };
 static_assert(sizeof(struct pk_slot) == 16 + 32 * PK_SLOT_CHARGES, "pk_slot");
 
+/* For whom an object is, as noted when the work was given. */
+struct pk_note {
+	__u64 check; /* object ^ party */
+	__u64 party;
+};
+
+/* What an object is for several; user space adds up and splits. */
+struct pk_vote_key {
+	__u64 object;
+	__u64 party;
+};
+
+struct pk_vote {
+	__u64 weight; /* in proportion to what the party is to bear */
+	__u32 fades;  /* what is older counts less */
+	__u32 anew;   /* the object begins anew: what was before does not count */
+};
+
 /* Functions whose frames tell the sampler where in asynchronous work it is. */
 enum pk_function_class {
 	PK_FN_NONE = 0,
@@ -177,6 +204,9 @@ enum pk_function_class {
 	PK_FN_HANDOVER,    /* taking a packet from a driver, perhaps joining it with others */
 	PK_FN_UNLOCK,      /* the last call of the high-resolution timers' vector */
 	PK_FN_RUNNER,      /* around tasklets' functions: for whom is not to be seen from it */
+	PK_FN_CALL_TIMER,  /* around a timer's function */
+	PK_FN_COMPLETE,    /* the end of a disk request */
+	PK_FN_RECLAIM,     /* running what was put off until no one could use it any more (RCU) */
 };
 
 enum pk_timer {
@@ -187,6 +217,18 @@ enum pk_timer {
 	PK_TIMER_COMPRESSED_ACK,
 	PK_TIMER_REQUEST,
 	PK_TIMERS,
+};
+
+/* Functions whose address tells what a timer or a kernel thread is. */
+enum pk_known {
+	PK_KNOWN_PROCESS_TIMEOUT, /* a timer that wakes a process */
+	PK_KNOWN_LOOP_ROOT,       /* work for a disk that lies in a file */
+	PK_KNOWN_LOOP,            /* the same for a control group's */
+	PK_KNOWN_KTHREAD_WORKER,  /* a thread that works on a queue */
+	PK_KNOWN_JOURNAL,         /* the thread of a file system's journal */
+	PK_KNOWN_KSWAPD,
+	PK_KNOWN_KCOMPACTD,
+	PK_KNOWNS,
 };
 
 struct pk_function {
@@ -204,6 +246,7 @@ struct pk_config {
 	__u64 preempt_count;
 	__u64 period;             /* ns between samples */
 	__u64 timer_function[PK_TIMERS]; /* addresses, by enum pk_timer; 0 when not known */
+	__u64 known[PK_KNOWNS];   /* the same by enum pk_known */
 };
 
 /* Per-CPU counters; what went wrong is never silent. */
@@ -215,6 +258,7 @@ struct pk_stats {
 	__u64 no_ustack;
 	__u64 stacks_full;   /* stacks that found no place */
 	__u64 labels_full;
+	__u64 votes_full;
 };
 
 /* What a packet's headers say. */
@@ -234,7 +278,7 @@ enum pk_phase {
 	PK_PHASE_BEFORE,   /* receiving, outside any packet: it is for the next one */
 	PK_PHASE_PACKET,   /* inside a packet whose receiver is not known yet */
 	PK_PHASE_TRANSMIT, /* sending, before the packet is known */
-	PK_PHASE_TIMER,    /* in a socket's timer function */
+	PK_PHASE_REQUEST,  /* completing disk requests, before one is known */
 	PK_PHASE_ENTRY,    /* in the softirq loop, before the vector is known */
 };
 
@@ -264,12 +308,13 @@ struct pk_cpu {
 	__u64 sockets[4]; /* receivers of a multicast packet so far */
 	__u32 receivers;
 	__u32 runs;      /* softirq runs of this vector on this CPU, when the account was opened */
-	__u8 timer;      /* enum pk_timer, in PK_PHASE_TIMER */
 	__u8 tap;        /* the sample was inside delivery to a packet socket */
 	__u8 shared;     /* packet for several receivers: split among them */
 	__u8 waits;      /* .object has a consumer to come: it may stay on account */
 	__u8 guess;      /* .object is no more than likely */
-	__u8 pad[3];
+	__u8 pad[4];
+
+	__u64 rare_hits; /* runs of hooks that no budget turns off */
 
 	/* The sampler's own. */
 	__u64 last_ns;    /* time of the last sample */
@@ -280,6 +325,11 @@ struct pk_cpu {
 	__u8 pad2[2];
 	struct pk_charge sample; /* what is being sampled */
 	__u64 plain;      /* see pk_plain() */
+	__u64 expiring;   /* timer whose function runs, or ran last */
+	__u64 done;       /* party of the disk request that was completed last */
+	__u64 done_in;    /* interrupts on this CPU up to then: see pk_done_here() */
+	struct pk_vote_key vote_key[2]; /* votes not cast yet: a hook's, the sampler's */
+	struct pk_vote vote[2];
 	__u64 sender;     /* number of the socket that sending deferred to a softirq was for last */
 	__u32 sampling;   /* inside the sampler, which may have interrupted a hook */
 	__u32 window;     /* in which the last sample fell: what the hooks said before is stale */

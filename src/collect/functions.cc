@@ -44,6 +44,13 @@ constexpr Known known_functions[] = {
     {"tasklet_action_common", PK_FN_RUNNER, 0},
     {"bh_worker", PK_FN_RUNNER, 0},  // in 6.9
     {"process_one_work", PK_FN_RUNNER, 0},
+    {"call_timer_fn", PK_FN_CALL_TIMER, 0},
+    {"blk_update_request", PK_FN_COMPLETE, 0},
+    {"__blk_mq_end_request", PK_FN_COMPLETE, 0},
+    {"bio_endio", PK_FN_COMPLETE, 0},
+    {"rcu_do_batch", PK_FN_RECLAIM, 0},
+    {"kfree_rcu_work", PK_FN_RECLAIM, 0},
+    {"srcu_invoke_callbacks", PK_FN_RECLAIM, 0},
     {"__netif_receive_skb_core", PK_FN_RECEIVE, 0},
     {"__netif_receive_skb_one_core", PK_FN_RECEIVE, 0},
     {"__netif_receive_skb_list_core", PK_FN_RECEIVE, 0},
@@ -77,14 +84,31 @@ constexpr Known known_functions[] = {
     {"tcp_tasklet_func", PK_FN_SEND, 0},
 };
 
+struct Address {
+  const char* name;
+  pk_known which;
+};
+
+constexpr Address known_addresses[] = {
+    {"process_timeout", PK_KNOWN_PROCESS_TIMEOUT},
+    {"loop_rootcg_workfn", PK_KNOWN_LOOP_ROOT},
+    {"loop_workfn", PK_KNOWN_LOOP},
+    {"kthread_worker_fn", PK_KNOWN_KTHREAD_WORKER},
+    {"kjournald2", PK_KNOWN_JOURNAL},
+    {"kswapd", PK_KNOWN_KSWAPD},
+    {"kcompactd", PK_KNOWN_KCOMPACTD},
+};
+
 }  // namespace
 
 FunctionTable find_functions(const KernelSymbols& symbols) {
   FunctionTable table;
-  bool found[PK_FN_RUNNER + 1] = {};
+  bool found[PK_FN_RECLAIM + 1] = {};
   std::unordered_map<std::string_view, const Known*> known;
   for (const Known& k : known_functions) known.emplace(k.name, &k);
   for (const KernelSymbol& s : symbols.all()) {
+    for (const Address& a : known_addresses)
+      if (s.name == a.name) table.known[a.which] = s.start;
     const auto it = known.find(s.name.substr(0, s.name.find('.')));
     if (it == known.end() || s.name.starts_with("__pfx_")) continue;
     table.entries.push_back({s.start, s.end, it->second->class_, it->second->arg});

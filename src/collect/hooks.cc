@@ -14,7 +14,17 @@ constexpr const char* drops = "network: drops";
 constexpr const char* sending = "network: sending";
 constexpr const char* queueing = "network: queueing disciplines";
 constexpr const char* connections = "network: opening and closing";
-constexpr const char* timers = "network: timers of sockets";
+constexpr const char* timers = "timers: whose they are";
+constexpr const char* queueing_work = "work queues: who queues";
+constexpr const char* thread_work = "kernel threads' queues: who queues";
+constexpr const char* dirtying = "page cache: who makes files dirty";
+constexpr const char* flushing = "page cache: which file is written back";
+constexpr const char* journal = "file systems' journals: who takes part";
+constexpr const char* submitting = "disks: who submits";
+constexpr const char* completing = "disks: completed requests";
+constexpr const char* reclaiming = "memory: who makes kswapd run";
+constexpr const char* compacting = "memory: who makes kcompactd run";
+constexpr const char* huge_pages = "memory: whose pages khugepaged joins";
 
 constexpr Need needs[] = {
     {packets, "network softirq time cannot be charged to receivers"},
@@ -27,7 +37,17 @@ constexpr Need needs[] = {
     {sending, "deferred sending is not charged to the sender"},
     {queueing, "work of queueing disciplines is not charged to the sender"},
     {connections, "handshakes and short connections may stay unclaimed"},
-    {timers, "retransmission and pacing timers may stay unclaimed"},
+    {timers, "the work of timers stays unclaimed"},
+    {queueing_work, "the work of kworkers stays unclaimed"},
+    {thread_work, "the work of some kernel threads stays unclaimed"},
+    {dirtying, "files are charged to those sampled while they write, not to all who did"},
+    {flushing, "writing back is charged to whoever set it off"},
+    {journal, "the work of ext4's journal stays unclaimed"},
+    {submitting, "the ends of disk requests stay unclaimed"},
+    {completing, "the ends of disk requests stay unclaimed"},
+    {reclaiming, "the work of kswapd stays unclaimed"},
+    {compacting, "the work of kcompactd stays unclaimed"},
+    {huge_pages, "the work of khugepaged stays unclaimed"},
 };
 
 constexpr Hook hooks[] = {
@@ -44,8 +64,19 @@ constexpr Hook hooks[] = {
     {"pk_net_dev_queue", sending, "net_dev_queue", 1, false, false, false},
     {"pk_qdisc_dequeue", queueing, "qdisc_dequeue", 4, false, false, false},
     {"pk_inet_sock_set_state", connections, "inet_sock_set_state", 3, false, false, true},
-    {"pk_timer_expire_exit", timers, "timer_expire_exit", 1, false, true, false},
-    {"pk_hrtimer_expire_exit", timers, "hrtimer_expire_exit", 1, false, true, false},
+    {"pk_timer_expire", timers, "timer_expire_entry", 1, false, true, false},
+    {"pk_hrtimer_expire", timers, "hrtimer_expire_entry", 1, false, true, false},
+    {"pk_timer_start", timers, "timer_start", 1, false, true, false},
+    {"pk_workqueue_queue_work", queueing_work, "workqueue_queue_work", 3, false, false, true},
+    {"pk_kthread_queue_work", thread_work, "sched_kthread_work_queue_work", 2, false, false, true},
+    {"pk_inode_dirty", dirtying, "writeback_dirty_inode_enqueue", 1, false, false, true},
+    {"pk_inode_written", flushing, "writeback_single_inode_start", 1, false, false, true},
+    {"pk_journal_handle", journal, "jbd2_handle_start", 2, false, false, true},
+    {"pk_block_bio_queue", submitting, "block_bio_queue", 1, false, false, true},
+    {"pk_block_rq_complete", completing, "block_rq_complete", 1, false, false, true},
+    {"pk_kswapd_woken", reclaiming, "mm_vmscan_wakeup_kswapd", 1, false, false, true},
+    {"pk_kcompactd_woken", compacting, "mm_compaction_wakeup_kcompactd", 1, false, false, true},
+    {"pk_khugepaged_scan", huge_pages, "mm_khugepaged_scan_pmd", 1, false, false, true},
 };
 
 }  // namespace

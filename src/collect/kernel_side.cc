@@ -149,6 +149,8 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
               const_cast<pk_function*>(s->rodata->functions));
     std::copy(std::begin(functions->timers), std::end(functions->timers),
               const_cast<__u64*>(s->rodata->config.timer_function));
+    std::copy(std::begin(functions->known), std::end(functions->known),
+              const_cast<__u64*>(s->rodata->config.known));
     // Unused entries lie above every address.
     for (size_t i = functions->entries.size(); i < PK_FUNCTIONS; ++i)
       const_cast<pk_function*>(s->rodata->functions)[i].start = UINT64_MAX;
@@ -393,6 +395,8 @@ Result<KernelSide::Tables> KernelSide::take() {
     return std::unexpected(r.error());
   if (auto r = drain_table(bpf_map__fd(m.skeleton->maps.labels), 65536, out.labels); !r)
     return std::unexpected(r.error());
+  if (auto r = drain_table(bpf_map__fd(m.skeleton->maps.votes), 65536, out.votes); !r)
+    return std::unexpected(r.error());
   m.skeleton->bss->epoch = m.skeleton->bss->epoch + 1;
   return out;
 }
@@ -468,6 +472,13 @@ std::vector<int> KernelSide::hook_programs() const {
 std::vector<uint64_t> KernelSide::hook_runs() const {
   std::vector<uint64_t> runs(impl_->cpus);
   for (uint32_t cpu = 0; cpu < impl_->cpus; ++cpu) runs[cpu] = impl_->skeleton->bss->cpus[cpu].hits;
+  return runs;
+}
+
+uint64_t KernelSide::rare_runs() const {
+  uint64_t runs = 0;
+  for (uint32_t cpu = 0; cpu < impl_->cpus; ++cpu)
+    runs += impl_->skeleton->bss->cpus[cpu].rare_hits;
   return runs;
 }
 

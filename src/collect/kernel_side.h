@@ -53,6 +53,7 @@ class KernelSide {
     std::vector<std::pair<pk_key, pk_count>> counts;
     std::vector<std::pair<uint64_t, pk_stack>> stacks;
     std::vector<std::pair<uint64_t, pk_label>> labels;
+    std::vector<std::pair<pk_vote_key, pk_vote>> votes;
   };
   Result<Tables> take();
   // Charges still on account in the slots, for the end of a recording. (object, charge)
@@ -71,6 +72,7 @@ class KernelSide {
   [[nodiscard]] int sampler_program() const;
   [[nodiscard]] std::vector<int> hook_programs() const;
   [[nodiscard]] std::vector<uint64_t> hook_runs() const;
+  [[nodiscard]] uint64_t rare_runs() const;  // of those that no budget turns off
   // What it costs to come to a hook and back, ns, measured on this machine in a few milliseconds:
   // a program that does nothing on a tracepoint that nobody meets but who renames a task, as we do.
   [[nodiscard]] uint64_t measure_dispatch();

@@ -68,25 +68,33 @@ void Recorder::settle_unwatched(bool last) {
   spread_.settle(stack_of, [this](const Row& row, const pk_count& c) { count(row, c); }, last);
 }
 
-size_t Recorder::resolve_owners(const std::function<uint64_t(uint64_t)>& owner) {
+size_t Recorder::resolve_owners(const PartiesOf& parties_of) {
   std::vector<std::pair<Row, pk_count>> found;
   size_t without = 0;
+  std::unordered_map<uint64_t, std::vector<Parties::Share>> known;
   for (const auto& [row, count] : rows_) {
     if (row.key.served_kind != PK_SERVED_OBJECT) continue;
-    const uint64_t label = owner(row.key.served);
-    if (!label) {
+    const auto [it, fresh] = known.try_emplace(row.key.served);
+    if (fresh) it->second = parties_of(row.key.served);
+    if (it->second.empty())
       ++without;
-      continue;
-    }
-    found.emplace_back(row, count);
+    else
+      found.emplace_back(row, count);
   }
   for (auto& [row, count] : found) {
     rows_.erase(row);
-    row.key.served = owner(row.key.served);
-    processes_.meet(row.key.served);
-    row.key.served_kind = PK_SERVED_LABEL;
-    row.key.reason = 0;
-    this->count(row, count);
+    const std::vector<Parties::Share>& shares = known[row.key.served];
+    const std::vector<uint64_t> ns = split(count.ns, shares);
+    const std::vector<uint64_t> samples = split(count.samples, shares);
+    for (size_t i = 0; i < shares.size(); ++i) {
+      Row part = row;
+      part.key.served_kind = PK_SERVED_LABEL;
+      part.key.served = shares[i].label ? shares[i].label : uint64_t{PK_UNCLAIMED} + row.key.reason;
+      part.key.reason = 0;
+      if (shares.size() > 1) part.key.basis = PK_BASIS_VOTED;
+      if (shares[i].label >> 32) processes_.meet(shares[i].label);
+      this->count(part, {ns[i], samples[i]});
+    }
   }
   return without;
 }
@@ -172,6 +180,8 @@ std::string Recorder::source_of(const pk_key& key, const Label& ran_on,
       return "softirq:" + std::string(softirq_name(key.vec));
     case PK_KTHREAD:
       return "kthread:" + kthread_name(ran_on.comm);
+    case PK_WORK:
+      return "work:" + work_name(kernel);
     case PK_IDLING:
       return "idle";
     default:
@@ -189,7 +199,20 @@ std::string Recorder::source_of(const pk_key& key, const Label& ran_on,
   return "kernel";
 }
 
-LabelId Recorder::served_label(Profile& p, const pk_key& key, const Label& ran_on) const {
+// The function of the piece of work that a kernel thread is at: what its loop calls.
+std::string Recorder::work_name(const Frames& kernel) const {
+  std::string_view inner;
+  for (const FrameId frame : kernel) {
+    const std::string& name = scratch_.text(scratch_.frames()[frame].function);
+    if (name == "process_one_work" || name == "kthread_worker_fn") break;
+    inner = name;
+  }
+  if (inner.empty()) return "unknown";
+  return std::string(inner.substr(0, inner.find('.')));  // x.isra.0 is a part of x
+}
+
+LabelId Recorder::served_label(Profile& p, const pk_key& key, const Label& ran_on,
+                               const Frames& kernel) const {
   Label label;
   if (key.served_kind == PK_SERVED_OBJECT) {
     label.kind = LabelKind::unclaimed;
@@ -198,7 +221,10 @@ LabelId Recorder::served_label(Profile& p, const pk_key& key, const Label& ran_o
     label.kind = LabelKind::idle;
   } else if (key.served == PK_KERNEL) {
     label.kind = LabelKind::kernel;
-    if (key.kind == PK_KTHREAD && !kthread_of_kernel(kthread_name(ran_on.comm))) {
+    const bool of_kernel = key.kind == PK_KTHREAD ? kthread_of_kernel(kthread_name(ran_on.comm))
+                           : key.kind == PK_WORK  ? work_of_kernel(work_name(kernel))
+                                                  : true;
+    if (!of_kernel) {
       label.kind = LabelKind::unclaimed;  // it works for someone, and pkprof cannot say whom
       label.reason = reason_name(PK_UNTRACKED);
     }
@@ -260,7 +286,7 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
 
     SampleKey sample;
     sample.ran_on = profile.label(ran_other ? other_label : ran);
-    sample.served = served_other ? profile.label(other_label) : served_label(profile, key, ran);
+    sample.served = served_other ? profile.label(other_label) : served_label(profile, key, ran, kernel);
     const std::string source = source_of(key, ran, kernel);
     sample.source = profile.string(source);
     sample.basis = static_cast<Basis>(key.basis);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "collect/kernel_side.h"
+#include "collect/parties.h"
 #include "collect/processes.h"
 #include "collect/row.h"
 #include "collect/spread.h"
@@ -32,9 +33,10 @@ class Recorder {
   void add(const KernelSide::Tables& tables);
   // Charges samples of pauses of the hooks; the `last` time, all of them.
   void settle_unwatched(bool last);
-  // Looks for the owners of objects that nobody was seen to take. `owner` gives a label or 0.
-  // Returns how many are still without.
-  size_t resolve_owners(const std::function<uint64_t(uint64_t)>& owner);
+  // Charges what is on objects to those they are for, as far as that is known by now. Returns how
+  // many are still without.
+  using PartiesOf = std::function<std::vector<Parties::Share>(uint64_t object)>;
+  size_t resolve_owners(const PartiesOf& parties_of);
   void add_charge(uint64_t object, const pk_charge& charge);  // left in a slot at the end
   void add_nobody(const pk_charge& charge);                   // left in a CPU's account
   void add_special(uint64_t special, uint64_t ns);            // time that no sample stands for
@@ -61,7 +63,9 @@ class Recorder {
   const Frames& user_frames(uint64_t stack, uint64_t image);
   FrameId kernel_frame(uint64_t address);
   std::string source_of(const pk_key& key, const Label& ran_on, const Frames& kernel) const;
-  LabelId served_label(Profile& p, const pk_key& key, const Label& ran_on) const;
+  std::string work_name(const Frames& kernel) const;
+  LabelId served_label(Profile& p, const pk_key& key, const Label& ran_on,
+                       const Frames& kernel) const;
 
   const KernelSymbols* kernel_;
   const KernelSymbols* later_kernel_ = nullptr;

@@ -18,6 +18,7 @@
 #include "collect/facts.h"
 #include "collect/kernel_side.h"
 #include "collect/kernel_symbols.h"
+#include "collect/parties.h"
 #include "collect/processes.h"
 #include "collect/recorder.h"
 #include "collect/sideband.h"
@@ -86,6 +87,7 @@ class Session {
   Processes processes_;
   std::optional<KernelSide> kernel_;
   std::optional<Sideband> sideband_;
+  Parties parties_;
   std::optional<Recorder> recorder_;
   std::optional<CostMeter> cost_;
   std::optional<Budget> budget_;
@@ -221,14 +223,18 @@ Result<> Session::drain(bool last) {
   // What processes did up to now comes first, so that their samples find their mappings.
   if (sideband_) processes_.add_events(sideband_->take());
   for (const auto& [label, info] : tables->labels) processes_.add_label(label, info);
+  parties_.add(tables->votes);
   recorder_->add(*tables);
   if (const uint64_t now = monotonic_ns(); last || now >= settled_ + settle_interval_ns) {
     recorder_->settle_unwatched(last);
     settled_ = now;
   }
   processes_.bury();
-  const auto owner = [this](uint64_t object) { return kernel_->owner_of(object); };
-  if (recorder_->resolve_owners(owner) && kernel_->ask_owners()) recorder_->resolve_owners(owner);
+  const auto parties = [this](uint64_t object) {
+    return parties_.of(object, [this](uint64_t o) { return kernel_->owner_of(o); });
+  };
+  if (recorder_->resolve_owners(parties) && kernel_->ask_owners())
+    recorder_->resolve_owners(parties);
   return {};
 }
 
@@ -262,7 +268,7 @@ void Session::fill_meta(Profile& profile) {
   meta.cost_user_ns = own_cpu_ns_;
   meta.samples_taken = stats.samples;
   meta.samples_lost = stats.lost_samples;
-  uint64_t hook_runs = 0;
+  uint64_t hook_runs = kernel_->rare_runs();
   for (const uint64_t runs : kernel_->hook_runs()) hook_runs += runs;
   const double sample_ns =
       cost_->sampler_ns() + static_cast<double>(CostMeter::measure_interrupt());
@@ -278,6 +284,8 @@ void Session::fill_meta(Profile& profile) {
       {"user stacks lost", stats.no_ustack},
       {"stacks without room", stats.stacks_full},
       {"labels without room", stats.labels_full},
+      {"votes without room", stats.votes_full},
+      {"shared objects forgotten", parties_.forgotten()},
       {"processes with unreadable mappings", processes_.unreadable()},
       {"hooks not attached again", unhooked_},
       {"process events lost", sideband_ ? sideband_->lost() : 0},

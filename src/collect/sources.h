@@ -18,5 +18,7 @@ namespace pkprof {
 [[nodiscard]] std::string kthread_name(std::string_view comm);
 // Kernel threads whose work is the kernel's own: scheduling, RCU, the softirq daemon's loop.
 [[nodiscard]] bool kthread_of_kernel(std::string_view name);
+// The same for pieces of work, by function.
+[[nodiscard]] bool work_of_kernel(std::string_view function);
 
 }  // namespace pkprof

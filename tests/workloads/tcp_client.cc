@@ -200,7 +200,7 @@ int tcp_connect(const TcpClient& options) {
     if (fd < 0) {
       errors += errno != EINTR;
       // Out of ports, or nobody listens: do not turn into a busy loop of failures.
-      sleep_until_ns(now_ns() + 1'000'000);
+      sleep_until_ns(now_ns() + 100'000);
       continue;
     }
     ++connections;

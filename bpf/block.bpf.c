@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Disks: a request is for whoever submitted the bio that it began with. Bios are noted where they
+ * are submitted, and looked up where requests are completed.
+ */
+#include "block.bpf.h"
+
+#include "hook.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+int pk_block_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge)
+{
+	if (!c || !place || !charge)
+		return 0;
+	charge->reason = PK_EXPIRED;
+	/* Its hook ran where its end begins. */
+	if (place->at & PK_AT_COMPLETE)
+		return pk_charge_party(c, charge, c->done, PK_BASIS_SUBMITTER);
+	c->object = c->done; /* after the last request, if no other comes */
+	c->guess = 1;
+	c->waits = 0;
+	pk_arm(c, charge, pk_softirq_runs(c, charge->vec), PK_PHASE_REQUEST);
+	return 0;
+}
+
+static __always_inline __u64 pk_bio_object(__u64 bio)
+{
+	return pk_object_of(PK_SALT_BIO, bio, 0);
+}
+
+/* A request for a loop device is for the file behind it, too. */
+static __noinline int pk_vote_for_loop(struct pk_cpu *c, __u64 biop, __u64 devicep, __u64 party)
+{
+	struct loop_device *device = (void *)devicep;
+	struct bio *bio = (void *)biop;
+	__u64 bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
+
+	if (!c || !bpf_core_type_exists(struct loop_device))
+		return 0;
+	if (bytes < 4096)
+		bytes = 4096; /* a flush, a discard */
+	pk_vote(c, pk_loop_object(devicep), party, bytes, PK_VOTE_FADES);
+	pk_vote(c, pk_inode_object((__u64)BPF_CORE_READ(device, lo_backing_file, f_inode)), party,
+		bytes, PK_VOTE_ADDS);
+	return 0;
+}
+
+/* Split and sent on to another device, a bio passes here again: then it is its first one's. */
+SEC("?tp_btf/block_bio_queue")
+int BPF_PROG(pk_block_bio_queue, struct bio *bio)
+{
+	struct pk_cpu *c = pk_rare_hook();
+	__u64 plain = pk_plain(c, bio);
+	__u64 party = pk_party_now(c);
+	struct gendisk *disk;
+
+	if (!party)
+		return 0;
+	pk_note(pk_bio_object(plain), party);
+	disk = BPF_CORE_READ(bio, bi_bdev, bd_disk);
+	if (BPF_CORE_READ(disk, major) == LOOP_MAJOR)
+		pk_vote_for_loop(c, plain, (__u64)BPF_CORE_READ(disk, private_data), party);
+	return 0;
+}
+
+SEC("?tp_btf/block_rq_complete")
+int BPF_PROG(pk_block_rq_complete, struct request *rq)
+{
+	struct pk_cpu *c = pk_rare_hook();
+
+	c->done = pk_noted(pk_bio_object((__u64)BPF_CORE_READ(rq, bio)));
+	c->done_in = pk_interrupts(c);
+	if (likely(c->armed != PK_PHASE_REQUEST))
+		return 0;
+	c->armed = PK_PHASE_NONE;
+	return pk_charge_party(c, &c->charge, pk_same_run(c) ? c->done : c->object,
+			       PK_BASIS_SUBMITTER);
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* For whom a context is at work; see party.bpf.h. */
+#include "party.bpf.h"
+
+#include "run.bpf.h"
+#include "served.bpf.h"
+
+int pk_cast_votes(struct pk_cpu *c)
+{
+	struct pk_vote_key key;
+	struct pk_vote cast, *sum;
+	__u32 who;
+
+	if (!c)
+		return 0;
+	who = c->sampling & 1;
+	if (!c->vote[who].weight)
+		return 0;
+	key = c->vote_key[who];
+	cast = c->vote[who];
+	c->vote[who].weight = 0;
+	sum = bpf_map_lookup_elem(&votes, &key);
+	if (!sum) {
+		if (!bpf_map_update_elem(&votes, &key, &cast, BPF_NOEXIST))
+			return 0;
+		sum = bpf_map_lookup_elem(&votes, &key); /* another CPU was first? */
+	}
+	if (sum) {
+		__sync_fetch_and_add(&sum->weight, cast.weight);
+		if (cast.anew)
+			sum->anew = 1;
+		return 0;
+	}
+	c->stats.votes_full++;
+	return 0;
+}
+
+int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kind)
+{
+	__u32 who;
+
+	if (!c || !party || party == object)
+		return 0;
+	who = c->sampling & 1;
+	if (c->vote_key[who].object != object || c->vote_key[who].party != party ||
+	    kind == PK_VOTE_BEGINS) {
+		pk_cast_votes(c);
+		c->vote_key[who].object = object;
+		c->vote_key[who].party = party;
+		c->vote[who].fades = kind == PK_VOTE_FADES;
+		c->vote[who].anew = kind == PK_VOTE_BEGINS;
+	}
+	c->vote[who].weight += weight;
+	return 0;
+}
+
+static __always_inline void *pk_thread_data(struct task_struct *task)
+{
+	struct kthread *kthread = BPF_CORE_READ(task, worker_private);
+
+	return BPF_CORE_READ(kthread, data);
+}
+
+static __always_inline __u64 pk_thread_function(struct task_struct *task)
+{
+	struct kthread *kthread = BPF_CORE_READ(task, worker_private);
+
+	return (__u64)BPF_CORE_READ(kthread, threadfn);
+}
+
+/* A worker of the work queues, at work? */
+static __always_inline struct worker *pk_busy_worker(struct task_struct *task)
+{
+	struct worker *worker;
+
+	if (!(BPF_CORE_READ(task, flags) & PF_WQ_WORKER))
+		return NULL;
+	worker = pk_thread_data(task);
+	return BPF_CORE_READ(worker, current_work) ? worker : NULL;
+}
+
+/* A thread of another kind that works on a queue. */
+static __always_inline struct kthread_work *pk_thread_queue_work(struct task_struct *task)
+{
+	struct kthread_worker *worker;
+
+	if (!config.known[PK_KNOWN_KTHREAD_WORKER] ||
+	    pk_thread_function(task) != config.known[PK_KNOWN_KTHREAD_WORKER])
+		return NULL;
+	worker = pk_thread_data(task);
+	return BPF_CORE_READ(worker, current_work);
+}
+
+__u64 pk_context_object(__u64 taskp)
+{
+	struct task_struct *task = (void *)taskp;
+	struct worker *worker = pk_busy_worker(task);
+	__u64 work = worker ? (__u64)BPF_CORE_READ(worker, current_work) : 0;
+
+	return pk_object_of(PK_SALT_CONTEXT, taskp, work);
+}
+
+__u64 pk_thread_work(__u64 taskp)
+{
+	struct task_struct *task = (void *)taskp;
+	struct worker *worker = pk_busy_worker(task);
+	struct kthread_work *work;
+
+	if (worker)
+		return (__u64)BPF_CORE_READ(worker, current_func);
+	work = pk_thread_queue_work(task);
+	return work ? (__u64)BPF_CORE_READ(work, func) : 0;
+}
+
+/* The transaction that a journal's thread commits: of those who had a part in it. */
+static __noinline __u64 pk_journal_party(__u64 journalp)
+{
+	struct journal_s *journal = (void *)journalp;
+	struct transaction_s *transaction;
+
+	if (!bpf_core_type_exists(struct journal_s))
+		return 0;
+	transaction = BPF_CORE_READ(journal, j_committing_transaction);
+	if (!transaction)
+		return 0;
+	return pk_object_of(PK_SALT_JOURNAL, BPF_CORE_READ(journal, j_fs_dev, bd_dev),
+			    BPF_CORE_READ(transaction, t_tid));
+}
+
+/* Threads that have one thing to do. */
+static __noinline __u64 pk_lone_thread_party(__u64 taskp)
+{
+	struct task_struct *task = (void *)taskp;
+	__u64 function = pk_thread_function(task);
+	void *data = pk_thread_data(task);
+
+	if (!function)
+		return 0;
+	if (function == config.known[PK_KNOWN_JOURNAL])
+		return pk_journal_party((__u64)data);
+	if (function == config.known[PK_KNOWN_KSWAPD])
+		return pk_object_of(PK_SALT_KSWAPD,
+				    BPF_CORE_READ((struct pglist_data *)data, node_id), 0);
+	if (function == config.known[PK_KNOWN_KCOMPACTD])
+		return pk_object_of(PK_SALT_KCOMPACTD,
+				    BPF_CORE_READ((struct pglist_data *)data, node_id), 0);
+	return 0;
+}
+
+/*
+ * The device that a piece of work of the loop driver is for; 0: it is not that driver's. A run of
+ * it serves all requests that have come, and says of none when it begins.
+ */
+static __always_inline __u64 pk_loop_of_work(__u64 work, __u64 function)
+{
+	if (!function || !bpf_core_type_exists(struct loop_worker))
+		return 0;
+	if (function == config.known[PK_KNOWN_LOOP_ROOT])
+		return work - bpf_core_field_offset(struct loop_device, rootcg_work);
+	if (function == config.known[PK_KNOWN_LOOP])
+		return (__u64)BPF_CORE_READ((struct loop_worker *)(work - bpf_core_field_offset(
+								    struct loop_worker, work)),
+					    lo);
+	return 0;
+}
+
+static __noinline __u64 pk_worker_party(__u64 workerp, __u32 *basis)
+{
+	struct worker *worker = (void *)workerp;
+	__u64 function = (__u64)BPF_CORE_READ(worker, current_func);
+	__u64 work = (__u64)BPF_CORE_READ(worker, current_work);
+	__u64 loop = pk_loop_of_work(work, function);
+
+	if (!basis)
+		return 0;
+	*basis = loop ? PK_BASIS_SUBMITTER : PK_BASIS_QUEUER;
+	return loop ? pk_loop_object(loop) : pk_noted(pk_work_object(work, function));
+}
+
+__u64 pk_thread_party(__u64 taskp, __u32 *basis)
+{
+	struct task_struct *task = (void *)taskp;
+	struct kthread_work *queued;
+	struct worker *worker;
+	__u64 party;
+
+	if (!basis)
+		return 0;
+	worker = pk_busy_worker(task);
+	*basis = worker ? PK_BASIS_DIRTIER : PK_BASIS_OWNER;
+	party = pk_noted(pk_context_object(taskp));
+	if (party)
+		return party;
+	if (worker)
+		return pk_worker_party((__u64)worker, basis);
+	*basis = PK_BASIS_QUEUER;
+	queued = pk_thread_queue_work(task);
+	if (queued)
+		return pk_noted(pk_work_object((__u64)queued, (__u64)BPF_CORE_READ(queued, func)));
+	*basis = PK_BASIS_VOTED;
+	return pk_lone_thread_party(taskp);
+}
+
+__u64 pk_party_now(struct pk_cpu *c)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 basis;
+	int interrupt;
+
+	if (!c)
+		return 0;
+	interrupt = pk_in_interrupt(c);
+	if (interrupt)
+		return interrupt > 0 ? pk_done_here(c) : 0;
+	if (task->pid == 0)
+		return 0;
+	if (!(task->flags & PF_KTHREAD))
+		return pk_current_label(c, task);
+	return pk_thread_party(pk_plain(c, task), &basis);
+}
+
+int pk_charge_party(struct pk_cpu *c, struct pk_charge *charge, __u64 party, __u32 basis)
+{
+	if (!c || !charge)
+		return 0;
+	if (party & PK_OBJECT)
+		return pk_charge_owner(c, charge, party, basis);
+	if (party)
+		return pk_charge_label(c, charge, party, basis);
+	return pk_charge_nobody(c, charge, charge->reason);
+}

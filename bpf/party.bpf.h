@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * For whom is this context at work? A party is a label or, with its upper bit set, the number of
+ * an object whose own parties are asked in turn: a disk request is for the file whose pages it
+ * writes, the file for the process that made them dirty.
+ *
+ * Kernel threads work on what others gave them. Who that was is known when the work is given, and
+ * needed when it is done: hence notes (pk_note), and for what has several givers, votes (pk_vote),
+ * by which user space splits it.
+ */
+#ifndef PKPROF_PARTY_BPF_H
+#define PKPROF_PARTY_BPF_H
+
+#include "account.bpf.h"
+#include "state.bpf.h"
+
+/* Seeds that keep the kinds of objects apart. */
+enum {
+	PK_SALT_WORK = 0x776b,
+	PK_SALT_CONTEXT = 0x6378,
+	PK_SALT_INODE = 0x696e,
+	PK_SALT_BIO = 0x6269,
+	PK_SALT_LOOP = 0x6c6f,
+	PK_SALT_JOURNAL = 0x6a62,
+	PK_SALT_KSWAPD = 0x6b73,
+	PK_SALT_KCOMPACTD = 0x6b63,
+	PK_SALT_RCU = 0x7263,
+	PK_SALT_TIMER = 0x746d,
+};
+
+static __always_inline __u64 pk_object_of(__u32 salt, __u64 a, __u64 b)
+{
+	return pk_mix(pk_mix(config.seed ^ salt, a), b) | PK_OBJECT;
+}
+
+static __always_inline __u64 pk_work_object(__u64 work, __u64 function)
+{
+	return pk_object_of(PK_SALT_WORK, work, function);
+}
+
+static __always_inline __u64 pk_timer_object(__u64 timer)
+{
+	return pk_object_of(PK_SALT_TIMER, timer, 0);
+}
+
+static __always_inline __u64 pk_inode_object(__u64 inode)
+{
+	return pk_object_of(PK_SALT_INODE, inode, BPF_CORE_READ((struct inode *)inode, i_ino));
+}
+
+/* A loop device: what its threads do is for those whose requests it gets. */
+static __always_inline __u64 pk_loop_object(__u64 device)
+{
+	return pk_object_of(PK_SALT_LOOP, device, 0);
+}
+
+/* What RCU puts off on a CPU is for whoever uses the kernel there. */
+static __always_inline __u64 pk_rcu_object(void)
+{
+	return pk_object_of(PK_SALT_RCU, bpf_get_smp_processor_id(), 0);
+}
+
+/*
+ * Notes lie in a table by the low bits of their object's number. A newer one in the same place
+ * displaces an older. What two CPUs write there at the same time the check finds out. What is
+ * displaced is not known any more, and its work unclaimed.
+ */
+static __always_inline void pk_note(__u64 object, __u64 party)
+{
+	struct pk_note *note = &notes[object & (PK_NOTES - 1)];
+
+	note->party = party;
+	note->check = object ^ party;
+}
+
+static __always_inline __u64 pk_noted(__u64 object)
+{
+	struct pk_note *note = &notes[object & (PK_NOTES - 1)];
+	__u64 check = note->check;
+	__u64 party = note->party;
+
+	return (check ^ party) == object ? party : 0;
+}
+
+/* Whether older votes count less, or not at all from this one on. */
+enum pk_vote_kind { PK_VOTE_ADDS, PK_VOTE_FADES, PK_VOTE_BEGINS };
+
+/* Adds to a party's part in an object. Runs of votes for the same are put together. */
+int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kind);
+
+/* What was put together goes into the table of votes. */
+int pk_cast_votes(struct pk_cpu *c);
+
+/*
+ * What a kernel thread is at now: the thread with its piece of work. A part of it may have a party
+ * of its own, which is noted under this number: the file being written, for one.
+ */
+__u64 pk_context_object(__u64 task);
+
+/* The function of the piece of work that a kernel thread is at; 0: it is at none. */
+__u64 pk_thread_work(__u64 task);
+
+/* Whom a kernel thread works for, and why so; 0 if that is not known. */
+__u64 pk_thread_party(__u64 task, __u32 *basis);
+
+/* Whom the current context works for; 0 if that is not known. */
+__u64 pk_party_now(struct pk_cpu *c);
+
+/* Counts a charge for a party at once; for nobody, if there is none. */
+int pk_charge_party(struct pk_cpu *c, struct pk_charge *charge, __u64 party, __u32 basis);
+
+#endif

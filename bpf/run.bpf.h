@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Which run of which softirq is this? An account that was opened in one must not be settled by a
+ * hook that fires in another.
+ */
+#ifndef PKPROF_RUN_BPF_H
+#define PKPROF_RUN_BPF_H
+
+#include "state.bpf.h"
+
+#define PK_RUNS_UNKNOWN (~0U)
+
+/* How often the vector has run on this CPU; for PK_VEC_NONE, how often NET_RX has. */
+static __always_inline __u32 pk_softirq_runs(struct pk_cpu *c, __u8 vec)
+{
+	__u32 runs = PK_RUNS_UNKNOWN;
+	__u64 base = c->percpu + config.kernel_stat;
+
+	if (!c->percpu || !config.kernel_stat)
+		return PK_RUNS_UNKNOWN;
+	if (vec == PK_VEC_NONE)
+		vec = PK_VEC_NET_RX;
+	if (vec > PK_VEC_RCU)
+		return PK_RUNS_UNKNOWN;
+	base += bpf_core_field_offset(struct kernel_stat, softirqs) + vec * sizeof(__u32);
+	bpf_probe_read_kernel(&runs, sizeof(runs), (void *)base);
+	return runs;
+}
+
+/* Are these bits set in this CPU's preempt_count? -1 when it cannot be told. */
+static __always_inline int pk_preempt_bits(struct pk_cpu *c, __u32 bits)
+{
+	__u32 count = 0;
+
+	if (!c->percpu || !config.preempt_count)
+		return -1;
+	bpf_probe_read_kernel(&count, sizeof(count), (void *)(c->percpu + config.preempt_count));
+	return (count & bits) != 0;
+}
+
+static __always_inline int pk_serving_softirq(struct pk_cpu *c)
+{
+	return pk_preempt_bits(c, SOFTIRQ_OFFSET);
+}
+
+/* In an interrupt or a softirq: what the current task is says nothing. */
+static __always_inline int pk_in_interrupt(struct pk_cpu *c)
+{
+	return pk_preempt_bits(c, SOFTIRQ_OFFSET | HARDIRQ_MASK | NMI_MASK);
+}
+
+/* Grows with every device's interrupt and every softirq on this CPU; 0 when not known. */
+static __always_inline __u64 pk_interrupts(struct pk_cpu *c)
+{
+	struct {
+		__u64 irqs;
+		__u32 softirqs[10];
+	} seen = {};
+	__u64 base = c->percpu + config.kernel_stat;
+
+	if (!c->percpu || !config.kernel_stat)
+		return 0;
+	bpf_probe_read_kernel(&seen.irqs, sizeof(seen.irqs),
+			      (void *)(base + bpf_core_field_offset(struct kernel_stat, irqs_sum)));
+	bpf_probe_read_kernel(&seen.softirqs, sizeof(seen.softirqs),
+			      (void *)(base + bpf_core_field_offset(struct kernel_stat, softirqs)));
+#pragma unroll
+	for (__u32 i = 0; i < 10; i++)
+		seen.irqs += seen.softirqs[i];
+	return seen.irqs;
+}
+
+/* Opens the CPU's own account: the next hook that knows in this run will settle it. */
+static __always_inline void pk_arm(struct pk_cpu *c, struct pk_charge *charge, __u32 runs,
+				   __u32 phase)
+{
+	c->charge = *charge;
+	c->task = bpf_get_current_task();
+	c->receivers = 0;
+	c->carried = 0;
+	c->runs = runs;
+	c->armed = phase;
+}
+
+static __always_inline bool pk_same_run(struct pk_cpu *c)
+{
+	__u32 runs;
+
+	if (bpf_get_current_task() != c->task)
+		return false;
+	if (c->runs == PK_RUNS_UNKNOWN)
+		return true;
+	if (!pk_serving_softirq(c))
+		return false;
+	runs = pk_softirq_runs(c, c->charge.vec);
+	/* Opened before the vector was known: its run has begun since. */
+	if (c->charge.vec == PK_VEC_NONE)
+		return runs - c->runs <= 1;
+	return runs == c->runs;
+}
+
+/* The party of the disk request that this very interrupt completed last; 0: it did none. */
+static __always_inline __u64 pk_done_here(struct pk_cpu *c)
+{
+	return c->done && c->done_in == pk_interrupts(c) ? c->done : 0;
+}
+
+#endif

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Timers. One of a socket is for the socket; one that a sleeping process waits for, for that
+ * process; any other, for whoever started it. Looking for the timers that are due is the kernel's
+ * own work.
+ */
+#include "timer.bpf.h"
+
+#include "hook.bpf.h"
+#include "net.bpf.h"
+#include "party.bpf.h"
+#include "served.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+__u64 pk_timer_socket(__u64 timer, __u64 function)
+{
+	long offset;
+	__u32 kind;
+
+	if (!function)
+		return 0;
+	for (kind = 0; kind < PK_TIMERS; kind++)
+		if (config.timer_function[kind] == function)
+			break;
+	if (kind == PK_TIMERS)
+		return 0;
+	offset = pk_timer_offset(kind);
+	return offset >= 0 ? pk_sock_object(timer - offset) : 0;
+}
+
+/*
+ * A timer on a sleeper's stack. By now the sleeper may run on another CPU and have left that part
+ * of its stack: so does what is there lead to a task whose stack it is?
+ */
+static __noinline __u64 pk_sleeper(struct pk_cpu *c, __u64 timer)
+{
+	struct task_struct *task;
+	__u64 stack;
+
+	if (!c || !bpf_core_type_exists(struct process_timer))
+		return 0;
+	task = BPF_CORE_READ((struct process_timer *)timer, task);
+	stack = (__u64)BPF_CORE_READ(task, stack);
+	if (!stack || timer < stack || timer >= stack + 32768)
+		return 0;
+	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+		return PK_KERNEL;
+	return pk_label_of_task((__u64)task);
+}
+
+int pk_timer_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge)
+{
+	__u64 function, party;
+
+	if (!c || !place || !charge)
+		return 0;
+	if (!(place->at & PK_AT_CALL_TIMER))
+		return pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
+	charge->reason = PK_UNTRACKED;
+	if (!c->expiring)
+		return pk_charge_nobody(c, charge, PK_UNTRACKED);
+	function = pk_timer_function(c->expiring);
+	if (function && function == config.known[PK_KNOWN_PROCESS_TIMEOUT])
+		return pk_charge_party(c, charge, pk_sleeper(c, c->expiring), PK_BASIS_OWNER);
+	party = pk_noted(pk_timer_object(c->expiring));
+	return pk_charge_party(c, charge, party, PK_BASIS_QUEUER);
+}
+
+/* Sockets' timers and those of sleepers tell by themselves whose they are, and are the most. */
+SEC("?tp_btf/timer_start")
+int BPF_PROG(pk_timer_start, struct timer_list *timer)
+{
+	struct pk_cpu *c = pk_hook();
+	__u64 plain = pk_plain(c, timer);
+	__u64 function = pk_timer_function(plain);
+
+	if (function == config.known[PK_KNOWN_PROCESS_TIMEOUT] ||
+	    function == config.timer_function[PK_TIMER_RETRANSMIT] ||
+	    function == config.timer_function[PK_TIMER_DELACK] ||
+	    function == config.timer_function[PK_TIMER_KEEPALIVE])
+		return 0;
+	pk_note(pk_timer_object(plain), pk_party_now(c));
+	return 0;
+}
+
+/* A socket's timer, and an account waits that it may settle. */
+static __noinline int pk_timer_slow(struct pk_cpu *c, __u64 socket, __u8 vec)
+{
+	if (!c || !socket)
+		return 0;
+	pk_enter(c);
+	if (!pk_same_run(c)) {
+		pk_net_close(c);
+	} else {
+		if (c->charge.vec == PK_VEC_NONE)
+			c->charge.vec = vec;
+		pk_net_settle(c, socket);
+	}
+	pk_leave(c);
+	return 0;
+}
+
+/* What a timer can settle: what came before it, or before the vector was known. */
+static __always_inline bool pk_waits_for_timer(struct pk_cpu *c)
+{
+	return c->armed == PK_PHASE_ENTRY || c->armed == PK_PHASE_TRANSMIT;
+}
+
+SEC("?tp_btf/timer_expire_entry")
+int BPF_PROG(pk_timer_expire, struct timer_list *timer)
+{
+	struct pk_cpu *c = pk_hook();
+
+	c->expiring = (__u64)timer;
+	if (likely(!pk_waits_for_timer(c)))
+		return 0;
+	return pk_timer_slow(c, pk_socket_expiring(c, PK_VEC_TIMER), PK_VEC_TIMER);
+}
+
+SEC("?tp_btf/hrtimer_expire_entry")
+int BPF_PROG(pk_hrtimer_expire, struct hrtimer *timer)
+{
+	struct pk_cpu *c = pk_hook();
+
+	if (!timer->is_soft)
+		return 0;
+	c->hrtimer = (__u64)timer;
+	if (likely(!pk_waits_for_timer(c)))
+		return 0;
+	return pk_timer_slow(c, pk_socket_expiring(c, PK_VEC_HRTIMER), PK_VEC_HRTIMER);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Work queues: a piece of work is for whoever queued it. What it is at is read off its thread when
+ * a sample meets it; its start and end need no hook.
+ *
+ * A piece that is queued again while it waits stays the first one's. A piece that its own work
+ * queues anew stays that one's, too. What a timer queues is for whoever started the timer.
+ */
+#include "hook.bpf.h"
+#include "party.bpf.h"
+#include "run.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+SEC("?tp_btf/workqueue_queue_work")
+int BPF_PROG(pk_workqueue_queue_work, unsigned int cpu, void *pwq, struct work_struct *work)
+{
+	struct pk_cpu *c = pk_rare_hook();
+	__u64 plain = pk_plain(c, work);
+	__u64 party = pk_party_now(c);
+
+	if (!party && pk_in_interrupt(c))
+		party = pk_noted(pk_timer_object(plain + bpf_core_field_offset(struct delayed_work,
+									       timer)));
+	pk_note(pk_work_object(plain, (__u64)work->func), party);
+	return 0;
+}
+
+SEC("?tp_btf/sched_kthread_work_queue_work")
+int BPF_PROG(pk_kthread_queue_work, void *worker, struct kthread_work *work)
+{
+	struct pk_cpu *c = pk_rare_hook();
+
+	pk_note(pk_work_object(pk_plain(c, work), (__u64)work->func), pk_party_now(c));
+	return 0;
+}

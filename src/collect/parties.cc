@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/parties.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pkprof {
+namespace {
+
+// A file on a loop device on a file on a loop device ...; and an end to circles.
+constexpr int deepest = 6;
+
+constexpr double fading = 0.1;  // of a vote's weight, what is left a second later
+
+bool is_object(uint64_t party) {
+  return (party & PK_OBJECT) != 0;
+}
+
+}  // namespace
+
+void Parties::add(std::span<const std::pair<pk_vote_key, pk_vote>> votes) {
+  ++round_;
+  for (const auto& [key, vote] : votes)
+    if (vote.anew) objects_[key.object].parties.clear();
+  for (const auto& [key, vote] : votes) {
+    Object& object = objects_[key.object];
+    if (vote.fades && object.round != round_) {
+      const double left = std::pow(fading, static_cast<double>(round_ - object.round));
+      for (Party& p : object.parties) p.weight *= left;
+      std::erase_if(object.parties, [](const Party& p) { return p.weight < 0.01; });
+    }
+    object.round = round_;
+    const auto it = std::ranges::find(object.parties, key.party, &Party::party);
+    if (it == object.parties.end())
+      object.parties.push_back({key.party, static_cast<double>(vote.weight)});
+    else
+      it->weight += static_cast<double>(vote.weight);
+  }
+  if (objects_.size() > most_) forget();
+}
+
+void Parties::forget() {
+  std::vector<uint64_t> rounds;
+  rounds.reserve(objects_.size());
+  for (const auto& [number, object] : objects_) rounds.push_back(object.round);
+  const auto middle = rounds.begin() + static_cast<ptrdiff_t>(rounds.size() / 2);
+  std::nth_element(rounds.begin(), middle, rounds.end());
+  const uint64_t limit = std::min(*middle, round_ - 1);  // never what was voted for just now
+  forgotten_ += std::erase_if(objects_, [&](const auto& o) { return o.second.round <= limit; });
+}
+
+void Parties::share_out(uint64_t party, double part, int depth, const Owner& owner,
+                        std::vector<Share>& shares) const {
+  const auto give = [&](uint64_t label) {
+    const auto it = std::ranges::find(shares, label, &Share::label);
+    if (it == shares.end())
+      shares.push_back({label, part});
+    else
+      it->part += part;
+  };
+  if (!is_object(party)) return give(party);
+  if (const uint64_t label = owner(party)) return give(label);
+  const auto it = objects_.find(party);
+  double all = 0;
+  if (it != objects_.end())
+    for (const Party& p : it->second.parties) all += p.weight;
+  if (all <= 0 || depth == deepest) return give(0);
+  for (const Party& p : it->second.parties)
+    share_out(p.party, part * p.weight / all, depth + 1, owner, shares);
+}
+
+std::vector<Parties::Share> Parties::of(uint64_t object, const Owner& owner) const {
+  std::vector<Share> shares;
+  share_out(object, 1, 0, owner, shares);
+  if (shares.size() == 1 && shares[0].label == 0) shares.clear();
+  return shares;
+}
+
+std::vector<uint64_t> split(uint64_t whole, std::span<const Parties::Share> shares) {
+  std::vector<uint64_t> parts;
+  parts.reserve(shares.size());
+  double up_to = 0;
+  uint64_t given = 0;
+  for (const Parties::Share& s : shares) {
+    up_to += s.part;
+    const bool last = parts.size() + 1 == shares.size();
+    const auto until =
+        last ? whole
+             : std::min(whole, static_cast<uint64_t>(
+                                   std::llround(up_to * static_cast<double>(whole))));
+    parts.push_back(until - std::min(given, until));
+    given = std::max(given, until);
+  }
+  return parts;
+}
+
+}  // namespace pkprof

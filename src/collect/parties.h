@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whom objects are for. The kernel side tells who has a part in a file, a journal's transaction, a
+// CPU's put-off work (bpf/party.bpf.h); here the votes are added up, and what was charged to an
+// object is split by them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "pkprof/user_abi.h"
+
+namespace pkprof {
+
+class Parties {
+ public:
+  struct Share {
+    uint64_t label;  // 0: nobody is known for this part
+    double part;     // of 1
+  };
+  // Gives a label for an object that has one owner, or 0.
+  using Owner = std::function<uint64_t(uint64_t)>;
+
+  // Remembers up to so many objects; those voted for least recently are forgotten first.
+  explicit Parties(size_t most = 262144) : most_(most) {}
+
+  // The votes since the last call. What fades counts a tenth as much with each call.
+  void add(std::span<const std::pair<pk_vote_key, pk_vote>> votes);
+  // The parts add up to 1. Empty: nobody is known for any of it.
+  [[nodiscard]] std::vector<Share> of(uint64_t object, const Owner& owner) const;
+  [[nodiscard]] uint64_t forgotten() const { return forgotten_; }
+
+ private:
+  struct Party {
+    uint64_t party;  // a label, or another object
+    double weight;
+  };
+  struct Object {
+    std::vector<Party> parties;
+    uint64_t round = 0;  // in which it was voted for last
+  };
+  void share_out(uint64_t party, double part, int depth, const Owner& owner,
+                 std::vector<Share>& shares) const;
+  void forget();
+
+  size_t most_;
+  uint64_t round_ = 0;
+  uint64_t forgotten_ = 0;
+  std::unordered_map<uint64_t, Object> objects_;
+};
+
+// Parts of a whole number, as near to the shares as can be, that add up to it.
+[[nodiscard]] std::vector<uint64_t> split(uint64_t whole, std::span<const Parties::Share> shares);
+
+}  // namespace pkprof
