@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Disks: a request is for whoever submitted the bio that it began with. Bios are noted where they
- * are submitted, and looked up where requests are completed.
+ * are submitted, and looked up where requests are completed. A request without a bio, a flush of
+ * the disk's cache, is for whoever had it sent to the disk.
  */
 #include "block.bpf.h"
 
@@ -24,6 +25,7 @@ int pk_block_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 	return 0;
 }
 
+/* Of a bio, or of a request that has none. */
 static __always_inline __u64 pk_bio_object(__u64 bio)
 {
 	return pk_object_of(PK_SALT_BIO, bio, 0);
@@ -64,12 +66,24 @@ int BPF_PROG(pk_block_bio_queue, struct bio *bio)
 	return 0;
 }
 
+SEC("?tp_btf/block_rq_issue")
+int BPF_PROG(pk_block_rq_issue, struct request *rq)
+{
+	struct pk_cpu *c = pk_rare_hook();
+
+	if (!BPF_CORE_READ(rq, bio))
+		pk_note(pk_bio_object(pk_plain(c, rq)), pk_party_now(c));
+	return 0;
+}
+
 SEC("?tp_btf/block_rq_complete")
 int BPF_PROG(pk_block_rq_complete, struct request *rq)
 {
 	struct pk_cpu *c = pk_rare_hook();
+	__u64 bio;
 
-	c->done = pk_noted(pk_bio_object((__u64)BPF_CORE_READ(rq, bio)));
+	bio = (__u64)BPF_CORE_READ(rq, bio);
+	c->done = pk_noted(bio ? pk_bio_object(bio) : pk_bio_object(pk_plain(c, rq)));
 	c->done_in = pk_interrupts(c);
 	if (likely(c->armed != PK_PHASE_REQUEST))
 		return 0;

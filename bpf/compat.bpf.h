@@ -6,6 +6,7 @@
  *
  *   names of the TCP timers   up to 6.18 sk_timer serves for keepalive; after it, timers of
  *                             inet_connection_sock move into struct sock (tcp_retransmit_timer)
+ *   struct folio              counts its pages in _nr_pages in 6.15, in _folio_nr_pages before
  *   kfree_skb                 has the receiving socket in 6.12 (rx_sk), not in 6.1
  *   sk_data_ready             in 6.12; where it is not, as in 6.1: fentry on sock_def_readable
  *   sock_recv_length          in 6.12; where it is not, as in 6.1: fexit on sock_recvmsg
@@ -44,10 +45,6 @@ struct request_sock___timer {
 	struct timer_list rsk_timer;
 } __attribute__((preserve_access_index));
 
-struct timer_list___function {
-	void *function;
-} __attribute__((preserve_access_index));
-
 struct hrtimer___function {
 	void *function;
 } __attribute__((preserve_access_index));
@@ -65,7 +62,33 @@ static __always_inline __u64 pk_hrtimer_function(__u64 timer)
 
 static __always_inline __u64 pk_timer_function(__u64 timer)
 {
-	return (__u64)BPF_CORE_READ((struct timer_list___function *)timer, function);
+	return (__u64)BPF_CORE_READ((struct timer_list *)timer, function);
+}
+
+struct folio___pages {
+	unsigned int _nr_pages;
+} __attribute__((preserve_access_index));
+
+struct folio___old {
+	unsigned int _folio_nr_pages;
+} __attribute__((preserve_access_index));
+
+enum pageflags { PG_head = 6 };
+
+/* Pages in a folio; 1 where the kernel does not say. */
+static __always_inline __u32 pk_folio_pages(__u64 folio)
+{
+	__u64 flags = 0;
+	__u32 pages = 1;
+
+	bpf_probe_read_kernel(&flags, sizeof(flags), (void *)folio); /* the first member */
+	if (!(flags >> bpf_core_enum_value(enum pageflags, PG_head) & 1))
+		return 1;
+	if (bpf_core_field_exists(struct folio___pages, _nr_pages))
+		pages = BPF_CORE_READ((struct folio___pages *)folio, _nr_pages);
+	else if (bpf_core_field_exists(struct folio___old, _folio_nr_pages))
+		pages = BPF_CORE_READ((struct folio___old *)folio, _folio_nr_pages);
+	return pages ? pages : 1;
 }
 
 #define PK_OFFSET_IF_EXISTS(type, field)                                                       \

@@ -34,8 +34,6 @@
 #define HARDIRQ_MASK 0x000f0000
 #define NMI_MASK 0x00f00000
 #define LOOP_MAJOR 7
-#define S_IFMT 00170000
-#define S_IFREG 0100000
 #define TS_COMPAT 2          /* thread_info.status: a 32-bit system call */
 #define TCP_TIME_WAIT 6
 #define TCP_LISTEN 10
@@ -81,7 +79,6 @@ struct sock_common {
 };
 
 struct inode {
-	unsigned short i_mode;
 	unsigned long i_ino;
 };
 
@@ -118,6 +115,7 @@ struct socket_alloc {
 
 struct timer_list {
 	unsigned long expires;
+	void *function;
 };
 
 struct hrtimer {
@@ -180,15 +178,6 @@ struct file {
 	struct inode *f_inode;
 };
 
-struct fdtable {
-	unsigned int max_fds;
-	struct file **fd;
-};
-
-struct files_struct {
-	struct fdtable *fdt;
-};
-
 struct task_struct;
 
 struct mm_struct {
@@ -209,15 +198,12 @@ struct task_struct {
 	__u32 self_exec_id;
 	void *worker_private; /* of a kernel thread: its struct kthread */
 	void *stack;
-	struct files_struct *files;
 	char comm[16];
 };
 
 /* As the kernel names the registers; <asm/ptrace.h> has user space's names. */
 struct pt_regs___kernel {
 	unsigned long orig_ax;
-	unsigned long di;
-	unsigned long dx;
 	unsigned long ip;
 };
 
@@ -294,6 +280,12 @@ struct request {
 	struct bio *bio;
 };
 
+struct address_space {
+	struct inode *host;
+};
+
+struct folio;
+
 struct transaction_s {
 	__u32 t_tid;
 };
@@ -301,6 +293,7 @@ struct transaction_s {
 struct journal_s {
 	struct block_device *j_fs_dev;
 	struct transaction_s *j_committing_transaction;
+	__u32 j_commit_sequence;
 };
 
 struct pglist_data {

@@ -112,19 +112,19 @@ __u64 pk_thread_work(__u64 taskp)
 	return work ? (__u64)BPF_CORE_READ(work, func) : 0;
 }
 
-/* The transaction that a journal's thread commits: of those who had a part in it. */
+/* The transaction that a journal's thread commits, or did last: of those who had a part in it. */
 static __noinline __u64 pk_journal_party(__u64 journalp)
 {
 	struct journal_s *journal = (void *)journalp;
 	struct transaction_s *transaction;
+	__u32 tid;
 
 	if (!bpf_core_type_exists(struct journal_s))
 		return 0;
 	transaction = BPF_CORE_READ(journal, j_committing_transaction);
-	if (!transaction)
-		return 0;
-	return pk_object_of(PK_SALT_JOURNAL, BPF_CORE_READ(journal, j_fs_dev, bd_dev),
-			    BPF_CORE_READ(transaction, t_tid));
+	tid = transaction ? BPF_CORE_READ(transaction, t_tid) :
+			    BPF_CORE_READ(journal, j_commit_sequence);
+	return pk_object_of(PK_SALT_JOURNAL, BPF_CORE_READ(journal, j_fs_dev, bd_dev), tid);
 }
 
 /* Threads that have one thing to do. */

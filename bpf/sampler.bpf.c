@@ -49,6 +49,7 @@ static __always_inline void pk_look_for_hooks(struct pk_cpu *c)
 	c->sk = 0;
 	c->tx_sk = 0;
 	c->hrtimer = 0;
+	c->expiring = 0;
 	c->sender = 0;
 }
 
@@ -166,23 +167,6 @@ static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data
 	return pk_count(c, key, charge->ns, charge->samples);
 }
 
-/*
- * A process in a system call that writes has a part in the file, in proportion to its samples
- * there: so files that several write to are split without a hook that runs for each page.
- */
-static __noinline int pk_vote_for_written(struct pk_cpu *c, struct pk_charge *charge)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct inode *inode;
-
-	if (!c || !charge)
-		return 0;
-	inode = pk_file_written(task);
-	if (inode)
-		pk_vote(c, pk_inode_object((__u64)inode), charge->ran_on, charge->ns, PK_VOTE_ADDS);
-	return 0;
-}
-
 #define PK_GAP_NS 10000000
 
 /*
@@ -264,8 +248,6 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 		}
 	}
 	pk_sample_own(c, ctx, task, &s->stack, charge);
-	if (charge->kind == PK_OWN)
-		pk_vote_for_written(c, charge);
 out:
 	pk_cast_votes(c);
 	c->sampling = 0;

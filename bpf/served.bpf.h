@@ -8,8 +8,6 @@
 
 #include "state.bpf.h"
 
-#include <asm/unistd_64.h>
-
 static __always_inline __u64 pk_label_of(struct task_struct *task)
 {
 	return (__u64)task->tgid << 32 | (__u32)(task->group_leader->start_boottime >> 20);
@@ -70,46 +68,6 @@ static __always_inline void pk_current_syscall(struct task_struct *task, struct 
 
 	key->syscall = nr >= 0 && nr < PK_NO_SYSCALL ? nr : PK_NO_SYSCALL;
 	key->compat = (task->thread_info.status & TS_COMPAT) != 0;
-}
-
-/* The regular file that the current task's system call writes to; null if it does not. */
-static __noinline struct inode *pk_file_written(struct task_struct *task)
-{
-	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
-	struct fdtable *table;
-	struct inode *inode;
-	struct file *file;
-	struct file **slot;
-	__u64 fd;
-
-	if (task->thread_info.status & TS_COMPAT)
-		return NULL;
-	switch (BPF_CORE_READ(regs, orig_ax)) {
-	case __NR_write:
-	case __NR_pwrite64:
-	case __NR_writev:
-	case __NR_pwritev:
-	case __NR_pwritev2:
-	case __NR_sendfile:
-	case __NR_ftruncate:
-	case __NR_fallocate:
-		fd = BPF_CORE_READ(regs, di);
-		break;
-	case __NR_splice:
-	case __NR_copy_file_range:
-		fd = BPF_CORE_READ(regs, dx);
-		break;
-	default:
-		return NULL;
-	}
-	table = BPF_CORE_READ(task, files, fdt);
-	if (!table || fd >= BPF_CORE_READ(table, max_fds))
-		return NULL;
-	slot = BPF_CORE_READ(table, fd);
-	if (bpf_probe_read_kernel(&file, sizeof(file), slot + fd))
-		return NULL;
-	inode = BPF_CORE_READ(file, f_inode);
-	return (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFREG ? inode : NULL;
 }
 
 #endif

@@ -57,6 +57,9 @@ int pk_timer_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 		return 0;
 	if (!(place->at & PK_AT_CALL_TIMER))
 		return pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
+	if (!c->watched)
+		return pk_charge_unwatched(c, charge);
+	charge->watched = 1;
 	charge->reason = PK_UNTRACKED;
 	if (!c->expiring)
 		return pk_charge_nobody(c, charge, PK_UNTRACKED);
@@ -72,15 +75,14 @@ SEC("?tp_btf/timer_start")
 int BPF_PROG(pk_timer_start, struct timer_list *timer)
 {
 	struct pk_cpu *c = pk_hook();
-	__u64 plain = pk_plain(c, timer);
-	__u64 function = pk_timer_function(plain);
+	__u64 function = (__u64)timer->function;
 
 	if (function == config.known[PK_KNOWN_PROCESS_TIMEOUT] ||
 	    function == config.timer_function[PK_TIMER_RETRANSMIT] ||
 	    function == config.timer_function[PK_TIMER_DELACK] ||
 	    function == config.timer_function[PK_TIMER_KEEPALIVE])
 		return 0;
-	pk_note(pk_timer_object(plain), pk_party_now(c));
+	pk_note(pk_timer_object(pk_plain(c, timer)), pk_party_now(c));
 	return 0;
 }
 

@@ -2,24 +2,58 @@
 /*
  * The page cache: writing back is for those who made the pages dirty.
  *
- * A clean file that becomes dirty is that process's. Where several write to one, the sampler's
- * own samples of them in the system calls that write are their votes (pk_vote_for_written), and
- * no hook runs for each page.
+ * A clean file that becomes dirty is that process's. Where several write to one, each page is a
+ * vote. That hook runs often, so a budget may turn it off for a while; the other one stays.
  */
+#include "compat.bpf.h"
 #include "hook.bpf.h"
 #include "party.bpf.h"
 
 #include <bpf/bpf_tracing.h>
-
-/* The first one's vote: little beside a sample's, which weighs the time it stands for. */
-enum { PK_FIRST_VOTE = 1000 };
 
 SEC("?tp_btf/writeback_dirty_inode_enqueue")
 int BPF_PROG(pk_inode_dirty, struct inode *inode)
 {
 	struct pk_cpu *c = pk_rare_hook();
 
-	return pk_vote(c, pk_inode_object(pk_plain(c, inode)), pk_party_now(c), PK_FIRST_VOTE, PK_VOTE_BEGINS);
+	return pk_vote(c, pk_inode_object(pk_plain(c, inode)), pk_party_now(c), 1, PK_VOTE_BEGINS);
+}
+
+static __noinline int pk_dirty_slow(struct pk_cpu *c, __u64 mappingp, __u64 pages)
+{
+	struct address_space *mapping = (void *)mappingp;
+	__u64 object;
+
+	if (!c)
+		return 0;
+	object = pk_inode_object((__u64)BPF_CORE_READ(mapping, host));
+	c->dirtied = mappingp;
+	c->dirtier = bpf_get_current_task();
+	c->dirtied_object = object;
+	return pk_vote(c, object, pk_party_now(c), pages, PK_VOTE_ADDS);
+}
+
+/*
+ * A page becomes dirty. Mostly it is the same process and the same file as a moment ago. Of what
+ * kernel threads make dirty, requests to loop devices tell more (pk_vote_for_loop).
+ */
+SEC("?tp_btf/writeback_dirty_folio")
+int BPF_PROG(pk_folio_dirty, struct folio *folio, struct address_space *mapping)
+{
+	struct pk_cpu *c = pk_hook();
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 plain = pk_plain(c, mapping);
+	__u64 pages;
+
+	if (task->flags & PF_KTHREAD)
+		return 0;
+	pages = pk_folio_pages(pk_plain(c, folio));
+	if (likely(c->dirtied == plain && c->dirtier == bpf_get_current_task() &&
+		   c->vote_key[0].object == c->dirtied_object && c->vote[0].weight)) {
+		c->vote[0].weight += pages;
+		return 0;
+	}
+	return pk_dirty_slow(c, plain, pages);
 }
 
 /* A kernel thread begins with a file, and is at it until it begins with another. */

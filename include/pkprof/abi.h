@@ -328,6 +328,9 @@ struct pk_cpu {
 	__u64 expiring;   /* timer whose function runs, or ran last */
 	__u64 done;       /* party of the disk request that was completed last */
 	__u64 done_in;    /* interrupts on this CPU up to then: see pk_done_here() */
+	__u64 dirtied;    /* mapping of which a page was made dirty last, */
+	__u64 dirtier;    /* the task that did so, */
+	__u64 dirtied_object; /* and the number of the file */
 	struct pk_vote_key vote_key[2]; /* votes not cast yet: a hook's, the sampler's */
 	struct pk_vote vote[2];
 	__u64 sender;     /* number of the socket that sending deferred to a softirq was for last */

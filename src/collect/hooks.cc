@@ -18,6 +18,7 @@ constexpr const char* timers = "timers: whose they are";
 constexpr const char* queueing_work = "work queues: who queues";
 constexpr const char* thread_work = "kernel threads' queues: who queues";
 constexpr const char* dirtying = "page cache: who makes files dirty";
+constexpr const char* sharing = "page cache: who makes pages dirty";
 constexpr const char* flushing = "page cache: which file is written back";
 constexpr const char* journal = "file systems' journals: who takes part";
 constexpr const char* submitting = "disks: who submits";
@@ -40,7 +41,8 @@ constexpr Need needs[] = {
     {timers, "the work of timers stays unclaimed"},
     {queueing_work, "the work of kworkers stays unclaimed"},
     {thread_work, "the work of some kernel threads stays unclaimed"},
-    {dirtying, "files are charged to those sampled while they write, not to all who did"},
+    {dirtying, "files that were written in a pause of the hooks stay unclaimed"},
+    {sharing, "a file that several write to is charged to the first of them"},
     {flushing, "writing back is charged to whoever set it off"},
     {journal, "the work of ext4's journal stays unclaimed"},
     {submitting, "the ends of disk requests stay unclaimed"},
@@ -70,9 +72,11 @@ constexpr Hook hooks[] = {
     {"pk_workqueue_queue_work", queueing_work, "workqueue_queue_work", 3, false, false, true},
     {"pk_kthread_queue_work", thread_work, "sched_kthread_work_queue_work", 2, false, false, true},
     {"pk_inode_dirty", dirtying, "writeback_dirty_inode_enqueue", 1, false, false, true},
+    {"pk_folio_dirty", sharing, "writeback_dirty_folio", 2, false, false, false},
     {"pk_inode_written", flushing, "writeback_single_inode_start", 1, false, false, true},
     {"pk_journal_handle", journal, "jbd2_handle_start", 2, false, false, true},
-    {"pk_block_bio_queue", submitting, "block_bio_queue", 1, false, false, true},
+    {"pk_block_bio_queue", submitting, "block_bio_queue", 1, false, true, true},
+    {"pk_block_rq_issue", submitting, "block_rq_issue", 1, false, true, true},
     {"pk_block_rq_complete", completing, "block_rq_complete", 1, false, false, true},
     {"pk_kswapd_woken", reclaiming, "mm_vmscan_wakeup_kswapd", 1, false, false, true},
     {"pk_kcompactd_woken", compacting, "mm_compaction_wakeup_kcompactd", 1, false, false, true},

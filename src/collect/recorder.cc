@@ -214,16 +214,16 @@ std::string Recorder::work_name(const Frames& kernel) const {
 LabelId Recorder::served_label(Profile& p, const pk_key& key, const Label& ran_on,
                                const Frames& kernel) const {
   Label label;
+  const bool of_kernel = key.kind == PK_KTHREAD ? kthread_of_kernel(kthread_name(ran_on.comm))
+                         : key.kind == PK_WORK  ? work_of_kernel(work_name(kernel))
+                                                : key.served_kind == PK_SERVED_LABEL;
   if (key.served_kind == PK_SERVED_OBJECT) {
-    label.kind = LabelKind::unclaimed;
-    label.reason = reason_name(key.reason);
+    label.kind = of_kernel ? LabelKind::kernel : LabelKind::unclaimed;
+    if (!of_kernel) label.reason = reason_name(key.reason);
   } else if (key.served == PK_IDLE) {
     label.kind = LabelKind::idle;
   } else if (key.served == PK_KERNEL) {
     label.kind = LabelKind::kernel;
-    const bool of_kernel = key.kind == PK_KTHREAD ? kthread_of_kernel(kthread_name(ran_on.comm))
-                           : key.kind == PK_WORK  ? work_of_kernel(work_name(kernel))
-                                                  : true;
     if (!of_kernel) {
       label.kind = LabelKind::unclaimed;  // it works for someone, and pkprof cannot say whom
       label.reason = reason_name(PK_UNTRACKED);
@@ -286,7 +286,8 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
 
     SampleKey sample;
     sample.ran_on = profile.label(ran_other ? other_label : ran);
-    sample.served = served_other ? profile.label(other_label) : served_label(profile, key, ran, kernel);
+    sample.served =
+        served_other ? profile.label(other_label) : served_label(profile, key, ran, kernel);
     const std::string source = source_of(key, ran, kernel);
     sample.source = profile.string(source);
     sample.basis = static_cast<Basis>(key.basis);

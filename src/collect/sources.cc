@@ -41,20 +41,34 @@ bool kthread_of_kernel(std::string_view name) {
       "ksoftirqd", "rcu_preempt", "rcu_sched", "rcu_gp",      "rcu_par_gp",
       "rcuc",      "rcuog",       "rcuop",     "rcuos",       "rcu_tasks_kthread",
       "migration", "cpuhp",       "kthreadd",  "idle_inject", "watchdog",
-      "watchdogd", "khungtaskd",  "kdamond",           "kworker",
+      "watchdogd", "khungtaskd",  "kdamond",   "kworker",
   };
   return std::find(std::begin(of_kernel), std::end(of_kernel), name) != std::end(of_kernel) ||
-         name.starts_with("rcu_");
+         name.starts_with("rcu_") || name.starts_with("kcompactd");
 }
 
 bool work_of_kernel(std::string_view function) {
   static constexpr std::string_view of_kernel[] = {
-      "vmstat_update",        "vmstat_shepherd",       "gc_worker",          "neigh_periodic_work",
-      "neigh_managed_work",   "psi_avgs_work",         "cache_reap",         "process_srcu",
-      "wait_rcu_exp_gp",      "toggle_allocation_gate", "kfree_rcu_monitor", "clocksource_watchdog_work",
-      "flush_memcg_stats_dwork", "sync_rcu_exp_select_node_cpus", "rht_deferred_worker",
-      "addrconf_verify_work", "disk_events_workfn",    "mce_work_trigger",
-      "update_balloon_stats_func", "wq_barrier_func",
+      "vmstat_update",
+      "vmstat_shepherd",
+      "gc_worker",
+      "neigh_periodic_work",
+      "neigh_managed_work",
+      "psi_avgs_work",
+      "cache_reap",
+      "process_srcu",
+      "wait_rcu_exp_gp",
+      "toggle_allocation_gate",
+      "kfree_rcu_monitor",
+      "clocksource_watchdog_work",
+      "flush_memcg_stats_dwork",
+      "sync_rcu_exp_select_node_cpus",
+      "rht_deferred_worker",
+      "addrconf_verify_work",
+      "disk_events_workfn",
+      "mce_work_trigger",
+      "update_balloon_stats_func",
+      "wq_barrier_func",
   };
   return std::find(std::begin(of_kernel), std::end(of_kernel), function) != std::end(of_kernel);
 }

@@ -26,8 +26,8 @@ class Printer : public testing::Environment {
   void TearDown() override {
     if (rows().empty()) return;
     std::printf(
-        "\nNetwork softirq time, in percent, and whom it is charged to\n\n%-26s %8s %10s %10s", "",
-        "ends", "bystander", "unclaimed");
+        "\nAsynchronous kernel time, in percent, and whom it is charged to\n\n%-26s %8s %10s %10s",
+        "", "ends", "bystander", "unclaimed");
     std::printf(" %8s   %s\n", "samples", "perf record puts on the bystander");
     for (const Row& row : rows()) {
       std::printf("%-26s %8.2f %10.2f %10.2f %8lu", row.scenario.c_str(), row.shares.ends,
@@ -50,28 +50,21 @@ class Printer : public testing::Environment {
 
 }  // namespace
 
-Observed measure(const std::string& scenario, const Work& work, const Limits& limits,
-                 const Amount& amount) {
-  const auto counted = [&](const live::Report& r) {
-    if (work.pinned.empty()) return r.network_ns();
-    return r.sum([&](const live::Flow& f) { return is_received_elsewhere(f, work.pinned); });
-  };
-  PerfBeside perf(amount.seconds);
-  Observed seen;
-  seen.report = live::observe({.seconds = amount.seconds,
-                               .frequency_hz = amount.frequency_hz,
-                               .min_samples = amount.min_samples,
-                               .budget = "1",  // as users have it
-                               .most_seconds = 60,
-                               .counted = counted});
-  seen.shares = work.pinned.empty()
-                    ? network_shares(seen.report, work.ends, work.bystander)
-                    : received_elsewhere(seen.report, work.ends, work.bystander, work.pinned);
-  seen.perf_on_bystander = perf.softirq_share({work.bystander}, work.pinned);
+namespace {
+
+std::function<bool(const live::Flow&)> counted_of(const Work& work) {
+  if (work.counts) return work.counts;
+  if (work.pinned.empty()) return [](const live::Flow& f) { return live::is_network(f.source); };
+  return [pinned = work.pinned](const live::Flow& f) { return is_received_elsewhere(f, pinned); };
+}
+
+void judge(const std::string& scenario, Observed& seen, const Work& work, const Limits& limits) {
+  const auto counts = counted_of(work);
+  seen.shares = live::shares_of(seen.report, work.ends, work.bystander, counts);
   Row row{scenario,
           seen.shares,
           seen.perf_on_bystander,
-          seen.report.samples(counted(seen.report)),
+          seen.report.samples(seen.report.sum(counts)),
           limits,
           true,
           {}};
@@ -80,6 +73,31 @@ Observed measure(const std::string& scenario, const Work& work, const Limits& li
             seen.shares.unclaimed <= limits.unclaimed_at_most;
   rows().push_back(row);
   live::expect_shares(seen.report, seen.shares, limits.ends_at_least, limits.unclaimed_at_most);
+}
+
+}  // namespace
+
+Observed measure(const std::string& scenario, const Work& work, const Limits& limits,
+                 const Amount& amount) {
+  const auto counts = counted_of(work);
+  PerfBeside perf(amount.seconds);
+  Observed seen;
+  seen.report = live::observe({.seconds = amount.seconds,
+                               .frequency_hz = amount.frequency_hz,
+                               .min_samples = amount.min_samples,
+                               .budget = "1",  // as users have it
+                               .most_seconds = 60,
+                               .counted = [&](const live::Report& r) { return r.sum(counts); }});
+  seen.perf_on_bystander = perf.softirq_share({work.bystander}, work.pinned);
+  judge(scenario, seen, work, limits);
+  return seen;
+}
+
+Observed note(const std::string& scenario, live::Report report, const Work& work,
+              const Limits& limits) {
+  Observed seen;
+  seen.report = std::move(report);
+  judge(scenario, seen, work, limits);
   return seen;
 }
 

@@ -2,6 +2,7 @@
 // The table of results: printed at the end, one row a scenario.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,11 +17,13 @@ struct Limits {
   double unclaimed_at_most = 5;
 };
 
-// What counts as the scenario's work; default: all of the network's softirq time.
+// A scenario's work, and whom it is for.
 struct Work {
-  std::set<int> ends;  // who communicate
+  std::set<int> ends;
   int bystander = 0;
   std::set<int> pinned;  // not empty: only NET_RX that did not run on these (see scenario.h)
+  // What counts, where that is not all of the network's softirq time.
+  std::function<bool(const live::Flow&)> counts = {};
 };
 
 struct Observed {
@@ -38,6 +41,9 @@ struct Amount {
 // Records with perf beside, puts a row into the table and fails the test where a limit is missed.
 Observed measure(const std::string& scenario, const Work& work, const Limits& limits,
                  const Amount& amount = {});
+// The same of a report that was made otherwise.
+Observed note(const std::string& scenario, live::Report report, const Work& work,
+              const Limits& limits);
 // A row's remark.
 void remark(const std::string& text);
 

@@ -136,8 +136,6 @@ Report observe(const Observe& how) {
   }
 }
 
-namespace {
-
 Shares shares_of(const Report& report, const std::set<int>& ends, int bystander,
                  const std::function<bool(const Flow&)>& counts) {
   const auto total = static_cast<double>(report.sum(counts));
@@ -150,8 +148,6 @@ Shares shares_of(const Report& report, const std::set<int>& ends, int bystander,
           percent([](const Flow& f) { return f.served == kUnclaimed; }),
           percent([](const Flow& f) { return f.served == kKernel; })};
 }
-
-}  // namespace
 
 Shares network_shares(const Report& report, const std::set<int>& ends, int bystander) {
   return shares_of(report, ends, bystander, [](const Flow& f) { return is_network(f.source); });
@@ -187,7 +183,9 @@ std::string describe(const Report& report) {
   std::ostringstream out;
   int rows = 0;
   for (const Flow& f : report.flows) {
-    if (!f.source.starts_with("softirq:") || ++rows > 16) continue;
+    const std::string_view word = std::string_view(f.source).substr(0, f.source.find(':'));
+    if (word != "softirq" && word != "work" && word != "kthread") continue;
+    if (++rows > 16) break;
     out << "  " << f.source << ": ran on " << name(f.ran_on) << ", served " << name(f.served)
         << ": " << static_cast<double>(f.ns) / 1e6 << " ms\n";
   }

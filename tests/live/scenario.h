@@ -61,13 +61,15 @@ struct Observe {
 // processes in network namespaces of someone else's is taken out of the report's flows.
 [[nodiscard]] Report observe(const Observe& how = {});
 
-// Of the network's softirq time, in percent.
+// Of some asynchronous time, in percent.
 struct Shares {
-  double ends = 0;       // for the processes that communicate
+  double ends = 0;       // for the processes that it is for
   double bystander = 0;  // for the bystander
   double unclaimed = 0;
   double kernel = 0;  // for the kernel itself: pkprof's own hooks
 };
+[[nodiscard]] Shares shares_of(const Report& report, const std::set<int>& ends, int bystander,
+                               const std::function<bool(const Flow&)>& counts);
 [[nodiscard]] Shares network_shares(const Report& report, const std::set<int>& ends, int bystander);
 // The same of what was received on the bystander's CPU: NET_RX that ran on anyone but the processes
 // pinned to another one. (A flow does not say on which CPU it was; whoever else the machine runs
@@ -76,7 +78,7 @@ struct Shares {
                                         int bystander, const std::set<int>& pinned);
 [[nodiscard]] bool is_received_elsewhere(const Flow& flow, const std::set<int>& pinned);
 
-// The flows of softirqs, largest first: what a failing test shows.
+// The flows of asynchronous work, largest first: what a failing test shows.
 [[nodiscard]] std::string describe(const Report& report);
 
 // What a bystander may be charged of work that is not its own, in percent.

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files: what is written through the page cache is brought to the disk by kernel threads, later.
+// All of their work is for those who wrote.
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+#include <thread>
+
+#include "table.h"
+#include "testdisk.h"
+
+namespace pkprof::accuracy {
+namespace {
+
+using live::Flow;
+using live::must;
+using testnet::Argv;
+
+// What disks and file systems have kernel threads and softirqs do.
+bool is_disk_work(const Flow& f) {
+  for (const char* begins : {"work:wb_workfn", "work:loop_", "work:ext4_", "work:blk_", "work:xfs_",
+                             "work:xlog_", "work:iomap_", "kthread:jbd2", "softirq:BLOCK"}) {
+    if (f.source.starts_with(begins)) return true;
+  }
+  return false;
+}
+
+// Has the flusher write all that is dirty, again and again. Its threads work for those who wrote.
+class Syncing {
+ public:
+  explicit Syncing(int fd)
+      : thread_([fd](const std::stop_token& end) {
+          while (!end.stop_requested()) {
+            syncfs(fd);
+            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+          }
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+class DiskTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    live::skip_unless_able();
+    if (IsSkipped()) return;
+    hog_ = stage_.start_hog(live::last_cpu());
+  }
+  void have_disk(const testnet::Disk::Options& options) {
+    auto disk = testnet::Disk::create(options);
+    if (!disk) GTEST_SKIP() << disk.error().message;
+    disk_.emplace(std::move(*disk));
+  }
+  int use(const char* name, Argv more) {
+    Argv argv = {"pk_disk", "--file", disk_->path(name)};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return stage_.start(nullptr, argv, 0);
+  }
+  // Of the disks' work, what was for one, over what was for the other.
+  static double ratio(const live::Report& report, int one, int other) {
+    const auto charged = [&](int served) {
+      return static_cast<double>(
+          report.sum([&](const Flow& f) { return is_disk_work(f) && f.served == served; }));
+    };
+    return charged(one) / std::max(charged(other), 1.0);
+  }
+  static void expect_ratio(const Observed& seen, int one, int other, double truth) {
+    const double found = ratio(seen.report, one, other);
+    char text[64];
+    std::snprintf(text, sizeof text, "ratio %.2f:1", found);
+    remark(text);
+    EXPECT_NEAR(found, truth, truth / 10) << describe(seen.report);
+  }
+
+  live::Turn turn_;
+  live::Stage stage_;
+  std::optional<testnet::Disk> disk_;
+  int hog_ = 0;
+};
+
+TEST_F(DiskTest, WritingBack) {
+  have_disk({});
+  if (IsSkipped()) return;
+  const int writer = use("file", {"--sync-mb", "32"});
+  measure("write-back, ext4 on loop", {{writer}, hog_, {}, is_disk_work}, {95, 5});
+}
+
+TEST_F(DiskTest, TwoWritersAtThreeToOne) {
+  have_disk({});
+  if (IsSkipped()) return;
+  const int one = use("one", {"--sync-mb", "12", "--rate", "180"});
+  const int other = use("other", {"--sync-mb", "4", "--rate", "60"});
+  const Observed seen = measure("write-back of two, 3:1", {{one, other}, hog_, {}, is_disk_work},
+                                {95, 5}, {.seconds = 8, .min_samples = 2000});
+  expect_ratio(seen, one, other, 3);
+}
+
+// Both write to the same file, each to its own part.
+TEST_F(DiskTest, TwoWritersToOneFile) {
+  have_disk({});
+  if (IsSkipped()) return;
+  const int one = use("file", {"--rate", "150", "--chunk-kb", "64"});
+  const int other = use("file", {"--rate", "50", "--chunk-kb", "64", "--from-mb", "64"});
+  const Syncing syncing(disk_->fd());
+  const Observed seen = measure("write-back of one file", {{one, other}, hog_, {}, is_disk_work},
+                                {95, 5}, {.seconds = 8, .min_samples = 2000});
+  expect_ratio(seen, one, other, 3);
+}
+
+TEST_F(DiskTest, Mapped) {
+  have_disk({});
+  if (IsSkipped()) return;
+  const int writer = use("file", {"--mode", "map", "--rate", "200"});
+  const Syncing syncing(disk_->fd());
+  measure("write-back of a mapping", {{writer}, hog_, {}, is_disk_work}, {95, 5});
+}
+
+TEST_F(DiskTest, SmallFilesAndTheirJournal) {
+  have_disk({});
+  if (IsSkipped()) return;
+  const int writer = use("small", {"--mode", "create", "--sync-mb", "1"});
+  measure("small files, synced", {{writer}, hog_, {}, is_disk_work}, {95, 5});
+}
+
+TEST_F(DiskTest, PastThePageCache) {
+  have_disk({.direct = true});
+  if (IsSkipped()) return;
+  const int writer = use("file", {"--mode", "direct"});
+  measure("O_DIRECT writing", {{writer}, hog_, {}, is_disk_work}, {95, 5});
+}
+
+TEST_F(DiskTest, ReadingPastThePageCache) {
+  have_disk({.direct = true});
+  if (IsSkipped()) return;
+  const int reader = use("file", {"--mode", "read"});
+  measure("O_DIRECT reading", {{reader}, hog_, {}, is_disk_work}, {95, 5});
+}
+
+TEST_F(DiskTest, Xfs) {
+  have_disk({.file_system = "xfs"});
+  if (IsSkipped()) return;
+  const int writer = use("file", {"--sync-mb", "32"});
+  measure("write-back, xfs on loop", {{writer}, hog_, {}, is_disk_work}, {95, 5});
+}
+
+// The writer is gone when its pages are written.
+TEST_F(DiskTest, TheWriterHasExited) {
+  have_disk({});
+  if (IsSkipped()) return;
+  int writer = 0;
+  const Observed seen = [&] {
+    live::TempDir dir;
+    live::Running record(
+        live::pkprof_argv({"record", "-F", "1997", "-d", "6", "-o", dir.file("profile")}));
+    usleep(1'500'000);
+    writer = use("file", {"--megabytes", "300", "--seconds", "1.5"});
+    must(stage_.child(writer).wait(std::chrono::seconds(20)));
+    syncfs(disk_->fd());
+    EXPECT_EQ(record.wait(), 0) << record.err();
+    return note("the writer has exited", live::read_report(dir.file("profile")),
+                {{writer}, hog_, {}, is_disk_work}, {95, 5});
+  }();
+  EXPECT_GE(seen.report.samples(seen.report.sum(is_disk_work)), 50) << describe(seen.report);
+}
+
+}  // namespace
+}  // namespace pkprof::accuracy

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Uses a file as programs do: written through the page cache, past it, through a mapping; or many
+// small files, made and removed.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "workload.h"
+
+namespace {
+
+using namespace pkprof::workload;
+
+struct Options {
+  std::string file;
+  std::string mode = "write";
+  uint64_t megabytes = 64;
+  uint64_t chunk_kb = 256;
+  uint64_t from_mb = 0;
+  double rate = 0;       // megabytes (or files) a second; 0: as fast as can be
+  uint64_t sync_mb = 0;  // fdatasync after so many; 0: never
+};
+
+struct Done {
+  uint64_t bytes = 0;
+  uint64_t files = 0;
+};
+
+// Keeps to the rate: sleeps until `amount` is due.
+void pace(const Options& options, uint64_t start, double amount) {
+  if (options.rate > 0) sleep_until_ns(start + static_cast<uint64_t>(amount / options.rate * 1e9));
+}
+
+int open_file(const Options& options, int flags) {
+  const int fd = open(options.file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | flags, 0644);
+  if (fd < 0) die("opening " + options.file);
+  return fd;
+}
+
+// Over and over from the start to the end; reading for `read`.
+Done stream(const Options& options) {
+  const bool reads = options.mode == "read";
+  const bool direct = options.mode == "direct" || reads;
+  const int fd = open_file(options, direct ? O_DIRECT : 0);
+  const size_t chunk = options.chunk_kb << 10;
+  const uint64_t size = options.megabytes << 20;
+  void* buffer = std::aligned_alloc(4096, chunk);
+  std::memset(buffer, 0x5a, chunk);
+  if (reads) {
+    for (uint64_t at = 0; at < size && !stopped(); at += chunk)
+      if (pwrite(fd, buffer, chunk, static_cast<off_t>(at)) < 0) die("writing " + options.file);
+  }
+  say_ready();
+  const uint64_t start = now_ns();
+  Done done;
+  uint64_t unsynced = 0;
+  while (!stopped()) {
+    const auto at = static_cast<off_t>((options.from_mb << 20) + done.bytes % size);
+    const ssize_t n = reads ? pread(fd, buffer, chunk, at) : pwrite(fd, buffer, chunk, at);
+    if (n < 0 && errno != EINTR) die(options.mode + " of " + options.file);
+    if (n <= 0) continue;
+    done.bytes += static_cast<uint64_t>(n);
+    unsynced += static_cast<uint64_t>(n);
+    if (options.sync_mb && unsynced >= options.sync_mb << 20) {
+      if (fdatasync(fd)) die("fdatasync of " + options.file);
+      unsynced = 0;
+    }
+    pace(options, start, static_cast<double>(done.bytes) / (1 << 20));
+  }
+  std::free(buffer);
+  close(fd);
+  return done;
+}
+
+// A byte in each page of a mapping.
+Done map(const Options& options) {
+  const int fd = open_file(options, 0);
+  const uint64_t size = options.megabytes << 20;
+  if (ftruncate(fd, static_cast<off_t>(size))) die("ftruncate");
+  auto* bytes =
+      static_cast<volatile char*>(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  if (bytes == MAP_FAILED) die("mmap of " + options.file);
+  say_ready();
+  const uint64_t start = now_ns();
+  Done done;
+  while (!stopped()) {
+    bytes[done.bytes % size] = static_cast<char>(done.bytes >> 12);
+    done.bytes += 4096;
+    if (done.bytes % (1 << 20) == 0)
+      pace(options, start, static_cast<double>(done.bytes) / (1 << 20));
+  }
+  close(fd);
+  return done;
+}
+
+// Small files: made, written, synced if asked for, removed.
+Done create(const Options& options) {
+  say_ready();
+  const uint64_t start = now_ns();
+  Done done;
+  const std::string text(1000, 'x');
+  while (!stopped()) {
+    const std::string name = options.file + std::to_string(done.files % 64);
+    unlink(name.c_str());
+    const int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) die("making " + name);
+    const ssize_t n = write(fd, text.data(), text.size());
+    if (n > 0) done.bytes += static_cast<uint64_t>(n);
+    if (options.sync_mb) fsync(fd);
+    close(fd);
+    ++done.files;
+    pace(options, start, static_cast<double>(done.files));
+  }
+  return done;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Uses files.");
+  app.option_defaults()->always_capture_default();
+  Common common;
+  common.add_to(app);
+  Options options;
+  app.add_option("--file", options.file, "path; of small files, how their paths begin")->required();
+  app.add_option("--mode", options.mode, "write, direct (O_DIRECT), read (O_DIRECT), map, create")
+      ->check(CLI::IsMember({"write", "direct", "read", "map", "create"}));
+  app.add_option("--megabytes", options.megabytes, "size of the file");
+  app.add_option("--from-mb", options.from_mb, "where in the file it begins to write");
+  app.add_option("--chunk-kb", options.chunk_kb, "of each write or read");
+  app.add_option("--rate", options.rate, "megabytes (create: files) a second; 0: no limit");
+  app.add_option("--sync-mb", options.sync_mb, "sync after so many megabytes (create: each file)");
+  CLI11_PARSE(app, argc, argv);
+  begin(common);
+  const uint64_t start = now_ns();
+  const Done done = options.mode == "map"      ? map(options)
+                    : options.mode == "create" ? create(options)
+                                               : stream(options);
+  print_result({{"program", "pk_disk"},
+                {"wall_ns", now_ns() - start},
+                {"bytes", done.bytes},
+                {"files", done.files}});
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return pkprof::workload::guarded(run, argc, argv);
+}
