@@ -86,8 +86,8 @@ std::vector<uint64_t> split(uint64_t whole, std::span<const Parties::Share> shar
     const bool last = parts.size() + 1 == shares.size();
     const auto until =
         last ? whole
-             : std::min(whole, static_cast<uint64_t>(
-                                   std::llround(up_to * static_cast<double>(whole))));
+             : std::min(whole,
+                        static_cast<uint64_t>(std::llround(up_to * static_cast<double>(whole))));
     parts.push_back(until - std::min(given, until));
     given = std::max(given, until);
   }
