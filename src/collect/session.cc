@@ -132,11 +132,13 @@ Result<> Session::prepare() {
   KernelSideOptions side;
   side.frequency_hz = options_.frequency_hz;
   side.hooks = options_.hooks;
+  auto watching = std::async(std::launch::async | std::launch::deferred,
+                             [] { return Sideband::open(sideband_ring_bytes); });
   auto kernel = KernelSide::load(*facts, names, side);
   if (!kernel) return std::unexpected(kernel.error());
   kernel_.emplace(std::move(*kernel));
   dispatch_ns_ = kernel_->measure_dispatch();
-  if (auto band = Sideband::open(sideband_ring_bytes))
+  if (auto band = watching.get())
     sideband_.emplace(std::move(*band));
   else
     degraded_.push_back(band.error().message + ": processes that end early have no symbols");

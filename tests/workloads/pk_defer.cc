@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the kernel put work off, of one kind: to a work queue (a terminal), to timers, to RCU, to
-// other CPUs (barriers, mappings taken away).
+// Makes the kernel put work off, of one kind: to a work queue (a terminal), to timers, to RCU.
 #include <fcntl.h>
-#include <linux/membarrier.h>
-#include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -82,46 +75,6 @@ uint64_t close_sockets() {
   return sockets;
 }
 
-// All other CPUs are made to pass a barrier.
-uint64_t barriers() {
-  uint64_t count = 0;
-  while (!stopped()) {
-    if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) < 0) die("membarrier");
-    ++count;
-  }
-  return count;
-}
-
-void pin(std::thread& thread, int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<unsigned>(cpu), &set);
-  pthread_setaffinity_np(thread.native_handle(), sizeof set, &set);
-}
-
-// A mapping used on one CPU and taken away on another.
-uint64_t shoot_down(int cpu) {
-  constexpr size_t bytes = 1 << 20;
-  std::atomic<bool> end = false;
-  std::thread elsewhere([&end] {
-    volatile uint64_t sink = 1;
-    while (!end) sink = sink * 6364136223846793005U + 1;
-  });
-  pin(elsewhere, cpu);
-  uint64_t count = 0;
-  while (!stopped()) {
-    auto* p = static_cast<volatile char*>(
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (p == MAP_FAILED) die("mmap");
-    p[0] = 1;
-    munmap(const_cast<char*>(p), bytes);
-    ++count;
-  }
-  end = true;
-  elsewhere.join();
-  return count;
-}
-
 int run(int argc, char** argv) {
   CLI::App app("Makes the kernel put work off.");
   app.option_defaults()->always_capture_default();
@@ -129,21 +82,17 @@ int run(int argc, char** argv) {
   common.add_to(app);
   std::string mode;
   int threads = 200;
-  int other_cpu = 0;
-  app.add_option("mode", mode, "terminal, timeouts, sockets, barriers, mappings")
+  app.add_option("mode", mode, "terminal, timeouts, sockets")
       ->required()
-      ->check(CLI::IsMember({"terminal", "timeouts", "sockets", "barriers", "mappings"}));
+      ->check(CLI::IsMember({"terminal", "timeouts", "sockets"}));
   app.add_option("--threads", threads, "of timeouts")->check(CLI::PositiveNumber);
-  app.add_option("--other-cpu", other_cpu, "of mappings: where they are used, too");
   CLI11_PARSE(app, argc, argv);
   begin(common);
   say_ready();
   const uint64_t start = now_ns();
   const uint64_t done = mode == "terminal"   ? terminal()
                         : mode == "timeouts" ? timeouts(threads)
-                        : mode == "sockets"  ? close_sockets()
-                        : mode == "barriers" ? barriers()
-                                             : shoot_down(other_cpu);
+                                             : close_sockets();
   print_result({{"program", "pk_defer"}, {"wall_ns", now_ns() - start}, {"done", done}});
   return 0;
 }
