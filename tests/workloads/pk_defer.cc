@@ -49,6 +49,7 @@ uint64_t timeouts(int threads) {
   for (int i = 0; i < threads; ++i) {
     all.emplace_back([&waits] {
       const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+      if (fd < 0) die("socket");
       const timeval wait = {0, 4000};
       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
       char byte = 0;
