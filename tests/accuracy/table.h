@@ -23,6 +23,7 @@ struct Work {
   int bystander = 0;
   std::set<int> pinned;  // not empty: only NET_RX that did not run on these (see scenario.h)
   // What counts, where that is not all of the network's softirq time.
+  // NOLINTNEXTLINE(*-redundant-member-init): initializers may leave it out
   std::function<bool(const live::Flow&)> counts = {};
 };
 
