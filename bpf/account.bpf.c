@@ -16,7 +16,7 @@ int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 samples)
 {
 	struct pk_count *v, fresh = { .ns = ns, .samples = samples };
 	struct pk_cpu *me = this_cpu();
-	struct pk_key *row = &me->row[me->sampling & 1];
+	struct pk_key *row = &me->row[pk_level(me)];
 	__u32 zero = 0;
 	void *table = bpf_map_lookup_elem(&counts, &zero);
 

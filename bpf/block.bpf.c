@@ -7,6 +7,7 @@
 #include "block.bpf.h"
 
 #include "hook.bpf.h"
+#include "interrupt.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 
@@ -18,7 +19,7 @@ int pk_block_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 	/* Its hook ran where its end begins. */
 	if (place->at & PK_AT_COMPLETE)
 		return pk_charge_party(c, charge, c->done, PK_BASIS_SUBMITTER);
-	c->object = c->done; /* after the last request, if no other comes */
+	c->object = pk_done_here(c); /* after the last request, if no other comes */
 	c->guess = 1;
 	c->waits = 0;
 	pk_arm(c, charge, pk_softirq_runs(c, charge->vec), PK_PHASE_REQUEST);
@@ -48,7 +49,10 @@ static __noinline int pk_vote_for_loop(struct pk_cpu *c, __u64 biop, __u64 devic
 	return 0;
 }
 
-/* Split and sent on to another device, a bio passes here again: then it is its first one's. */
+/*
+ * A bio that is sent on to another device passes here again, and one that is split has a new one
+ * for its first part: whoever does that is at work for the same party.
+ */
 SEC("?tp_btf/block_bio_queue")
 int BPF_PROG(pk_block_bio_queue, struct bio *bio)
 {
@@ -80,14 +84,15 @@ SEC("?tp_btf/block_rq_complete")
 int BPF_PROG(pk_block_rq_complete, struct request *rq)
 {
 	struct pk_cpu *c = pk_rare_hook();
-	__u64 bio;
+	__u64 bio = (__u64)BPF_CORE_READ(rq, bio);
 
-	bio = (__u64)BPF_CORE_READ(rq, bio);
-	c->done = pk_noted(bio ? pk_bio_object(bio) : pk_bio_object(pk_plain(c, rq)));
+	c->done = pk_noted(pk_bio_object(bio ? bio : pk_plain(c, rq)));
 	c->done_in = pk_interrupts(c);
+	pk_interrupt_was_for(c, c->done, PK_BASIS_SUBMITTER);
 	if (likely(c->armed != PK_PHASE_REQUEST))
 		return 0;
 	c->armed = PK_PHASE_NONE;
-	return pk_charge_party(c, &c->charge, pk_same_run(c) ? c->done : c->object,
-			       PK_BASIS_SUBMITTER);
+	if (pk_same_run(c))
+		return pk_charge_party(c, &c->charge, c->done, PK_BASIS_SUBMITTER);
+	return pk_charge_party(c, &c->charge, c->object, PK_BASIS_PROVISIONAL);
 }

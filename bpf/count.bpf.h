@@ -13,7 +13,7 @@
 static __always_inline struct pk_key *pk_fresh_key(void)
 {
 	struct pk_cpu *me = this_cpu();
-	struct pk_key *key = &me->row[me->sampling & 1];
+	struct pk_key *key = &me->row[pk_level(me)];
 
 	*key = (struct pk_key){ .syscall = PK_NO_SYSCALL };
 	return key;

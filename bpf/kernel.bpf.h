@@ -78,6 +78,8 @@ struct sock_common {
 	struct in6_addr skc_v6_rcv_saddr;
 };
 
+struct task_struct;
+
 struct inode {
 	unsigned long i_ino;
 };
@@ -121,6 +123,19 @@ struct timer_list {
 struct hrtimer {
 	unsigned char state;
 	unsigned char is_soft;
+};
+
+struct __call_single_data {
+	void *func;
+};
+
+struct irqaction {
+	void *handler;
+};
+
+struct hrtimer_sleeper {
+	struct hrtimer timer;
+	struct task_struct *task;
 };
 
 struct net_device {
@@ -178,8 +193,6 @@ struct file {
 	struct inode *f_inode;
 };
 
-struct task_struct;
-
 struct mm_struct {
 	struct task_struct *owner;
 };
@@ -206,6 +219,8 @@ struct pt_regs___kernel {
 	unsigned long orig_ax;
 	unsigned long ip;
 };
+
+enum cpu_usage_stat { CPUTIME_STEAL = 7 };
 
 struct kernel_stat {
 	unsigned long irqs_sum;

@@ -31,6 +31,7 @@
 #include "compat.bpf.h"
 #include "hook.bpf.h"
 #include "object.bpf.h"
+#include "party.bpf.h"
 #include "place.bpf.h"
 #include "run.bpf.h"
 #include "state.bpf.h"
@@ -67,8 +68,16 @@ static __always_inline __u64 pk_handed_over(__u64 skb, struct pk_packet_info *in
 	return info->waits ? info->object : pk_packet_object(skb, info);
 }
 
+/* A sample's worth of receiving was for this object. */
+static __always_inline void pk_net_vote(struct pk_cpu *c, __u64 object, const struct pk_charge *charge)
+{
+	if (charge->vec == PK_VEC_NET_RX && charge->samples)
+		pk_vote(c, pk_network_object(), object, charge->ns, PK_VOTE_FADES);
+}
+
 static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)
 {
+	pk_net_vote(c, object, &c->charge);
 	if (c->charge.samples)
 		pk_hash(c, object, &c->charge);
 	if (c->charge.vec == PK_VEC_TASKLET)

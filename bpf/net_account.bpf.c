@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Opening and closing the CPU's own account; the rules stand in net.bpf.h. */
 #include "net.bpf.h"
-#include "party.bpf.h"
 #include "timer.bpf.h"
 
 static __always_inline void pk_net_arm(struct pk_cpu *c, struct pk_place *place,
@@ -149,6 +148,7 @@ static __always_inline void pk_net_sample_packet(struct pk_cpu *c, struct pk_pla
 	bool tap = sk && BPF_CORE_READ(sk, __sk_common.skc_family) == AF_PACKET;
 
 	if (sk && tap == ((place->at & PK_AT_TAP) != 0) && !pk_sock_listens(c->sk)) {
+		pk_net_vote(c, pk_sock_object(c->sk), charge);
 		pk_hash(c, pk_sock_object(c->sk), charge);
 		return;
 	}

@@ -13,7 +13,7 @@ int pk_cast_votes(struct pk_cpu *c)
 
 	if (!c)
 		return 0;
-	who = c->sampling & 1;
+	who = pk_level(c);
 	if (!c->vote[who].weight)
 		return 0;
 	key = c->vote_key[who];
@@ -41,7 +41,7 @@ int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kin
 
 	if (!c || !party || party == object)
 		return 0;
-	who = c->sampling & 1;
+	who = pk_level(c);
 	if (c->vote_key[who].object != object || c->vote_key[who].party != party ||
 	    kind == PK_VOTE_BEGINS) {
 		pk_cast_votes(c);

@@ -26,6 +26,9 @@ enum {
 	PK_SALT_KCOMPACTD = 0x6b63,
 	PK_SALT_RCU = 0x7263,
 	PK_SALT_TIMER = 0x746d,
+	PK_SALT_NETWORK = 0x6e65,
+	PK_SALT_CALL = 0x6361,
+	PK_SALT_RESCHEDULE = 0x7265,
 };
 
 static __always_inline __u64 pk_object_of(__u32 salt, __u64 a, __u64 b)
@@ -58,6 +61,12 @@ static __always_inline __u64 pk_loop_object(__u64 device)
 static __always_inline __u64 pk_rcu_object(void)
 {
 	return pk_object_of(PK_SALT_RCU, bpf_get_smp_processor_id(), 0);
+}
+
+/* What a CPU does for the network before it sees a packet is for those whose packets it handles. */
+static __always_inline __u64 pk_network_object(void)
+{
+	return pk_object_of(PK_SALT_NETWORK, bpf_get_smp_processor_id(), 0);
 }
 
 /*

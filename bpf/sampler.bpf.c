@@ -11,6 +11,7 @@
  */
 #include "account.bpf.h"
 #include "block.bpf.h"
+#include "interrupt.bpf.h"
 #include "net.bpf.h"
 #include "party.bpf.h"
 #include "place.bpf.h"
@@ -51,6 +52,53 @@ static __always_inline void pk_look_for_hooks(struct pk_cpu *c)
 	c->hrtimer = 0;
 	c->expiring = 0;
 	c->sender = 0;
+}
+
+/*
+ * Hard interrupts are counted by their hooks; what they took is off this sample, if the hooks were
+ * on since the last. This one takes a sample for us.
+ */
+static __always_inline void pk_take_off_interrupts(struct pk_cpu *c, struct pk_charge *charge,
+						   __u64 now)
+{
+	__u32 on = irq_window;
+	__u64 took = pk_interrupts_took(c, now);
+
+	if (unlikely(c->irq_window != on)) {
+		c->irq_window = on;
+		return;
+	}
+	if (!on)
+		return;
+	charge->ns -= took < charge->ns ? took : charge->ns;
+	if (c->irq_since && self)
+		c->irq_party = self;
+}
+
+/* Time in which this CPU did not run, though it had work: the host's kernel says how much. */
+static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charge *charge)
+{
+	__u64 at = c->percpu + config.cpustat, stolen = 0, took;
+	struct pk_key *key;
+
+	if (!c->percpu || !config.cpustat)
+		return;
+	at += bpf_core_enum_value(enum cpu_usage_stat, CPUTIME_STEAL) * sizeof(__u64);
+	bpf_probe_read_kernel(&stolen, sizeof(stolen), (void *)at);
+	stolen++; /* 0: not seen yet */
+	took = c->steal ? stolen - c->steal : 0;
+	if (took > charge->ns)
+		took = charge->ns; /* the rest is off the next one */
+	c->steal = c->steal ? c->steal + took : stolen;
+	if (likely(!took))
+		return;
+	charge->ns -= took;
+	key = pk_fresh_key();
+	key->ran_on = PK_HOST;
+	key->served = PK_HOST;
+	key->kind = PK_STOLEN;
+	key->vec = PK_VEC_NONE;
+	pk_count(c, key, took, 0);
 }
 
 /* Work that a hook names, if it is on. */
@@ -184,6 +232,8 @@ static __noinline int pk_sample_gap(struct pk_cpu *c, struct pk_charge *charge)
 	key->kind = PK_IDLING;
 	key->vec = PK_VEC_NONE;
 	key->basis = PK_BASIS_OWN;
+	if (charge->ns <= config.period)
+		return 0;
 	pk_count(c, key, charge->ns - config.period, 0);
 	charge->ns = config.period;
 	return 0;
@@ -199,6 +249,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	struct pk_charge *charge = &c->sample;
 	struct pk_scratch *s;
 	__u32 zero = 0;
+	bool gap;
 	long len;
 
 	/* Attaching lets the clock run for a moment before the start. */
@@ -211,8 +262,15 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	charge->samples = 1;
 	c->last_ns = now;
 	pk_learn_percpu(c, task);
-	if (charge->ns > 2 * config.period && (c->idle || charge->ns > PK_GAP_NS))
+	gap = charge->ns > 2 * config.period && (c->idle || charge->ns > PK_GAP_NS);
+	pk_take_off_interrupts(c, charge, now);
+	pk_take_off_stolen(c, charge);
+	if (gap)
 		pk_sample_gap(c, charge);
+	if (unlikely(c->exact_epoch != epoch)) {
+		c->exact_epoch = epoch;
+		pk_put_exact(c);
+	}
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!s)
 		goto out;

@@ -18,6 +18,8 @@ __u32 slot_tags[PK_SLOTS] = {};
 struct pk_note notes[PK_NOTES] = {};
 volatile __u64 started = 0;
 volatile __u32 window = 0;
+volatile __u32 irq_window = 0;
+volatile __u64 self = 0;
 volatile __u32 epoch = 0;
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

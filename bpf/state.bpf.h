@@ -120,6 +120,8 @@ extern __u32 slot_tags[PK_SLOTS];
 extern struct pk_note notes[PK_NOTES];
 extern volatile __u64 started; /* ktime of the start, for the first sample on each CPU */
 extern volatile __u32 window; /* 0: the hooks are off; else a number, each time a new one */
+extern volatile __u32 irq_window; /* the same of the hooks on interrupts */
+extern volatile __u64 self; /* label of the process that records; 0 before it is known */
 extern volatile __u32 epoch; /* grows when user space has taken the tables: labels are to be told anew */
 
 static __always_inline struct pk_cpu *this_cpu(void)
@@ -129,9 +131,20 @@ static __always_inline struct pk_cpu *this_cpu(void)
 	return &cpus[cpu & (PK_MAX_CPUS - 1)];
 }
 
+/*
+ * What interrupts what: the sampler a hook on a hard interrupt, that a hook elsewhere. Each has
+ * memory of its own, or it would find the other's there when it goes on.
+ */
+static __always_inline __u32 pk_level(struct pk_cpu *c)
+{
+	__u32 level = c->sampling ? 1 : c->irq_since ? 2 : 0;
+
+	return level & (PK_LEVELS - 1);
+}
+
 static __always_inline struct pk_packet_info *pk_info(struct pk_cpu *c)
 {
-	return &c->info[c->sampling & 1];
+	return &c->info[pk_level(c)];
 }
 
 /*

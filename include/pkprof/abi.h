@@ -17,8 +17,10 @@ enum {
 	PK_MAX_DEPTH = 120, /* so that a table's element fits the kernel's 1 KiB size class */
 	PK_SLOTS = 4096,    /* objects with work on account at one time; a power of two */
 	PK_SLOT_CHARGES = 12,
-	PK_NOTES = 16384,   /* pieces of work given and not yet done, whose givers are known; a power of two */
+	PK_NOTES = 16384,   /* pieces of work given and not yet done; a power of two */
 	PK_FUNCTIONS = 128, /* functions that the sampler knows by address; a power of two */
+	PK_LEVELS = 4,      /* of contexts that interrupt one another, rounded up to a power of two */
+	PK_EXACT_ROWS = 8,  /* rows of exact time that a CPU keeps; a power of two */
 	PK_COMM_LEN = 16,
 	PK_NAME_LEN = 128, /* of a kernel symbol as the ksym iterator hands it out */
 	PK_MODULE_LEN = 56,
@@ -32,6 +34,7 @@ enum {
 enum pk_special {
 	PK_IDLE = 1,
 	PK_KERNEL = 2,
+	PK_HOST = 3, /* other machines on the same hardware: stolen from this one */
 	PK_UNCLAIMED = 0x100, /* + enum pk_reason */
 };
 
@@ -67,6 +70,8 @@ enum pk_kind {
 	PK_KTHREAD = 3,
 	PK_IDLING = 4,
 	PK_WORK = 5, /* a kernel thread at a piece of work that was queued */
+	PK_INTERRUPT = 6, /* a hard interrupt, by its entry and exit; .vec says which kind */
+	PK_STOLEN = 7,    /* not this machine's time */
 };
 
 /* Softirq vectors as the kernel numbers them (include/linux/interrupt.h). */
@@ -82,6 +87,15 @@ enum pk_vec {
 	PK_VEC_HRTIMER = 8,
 	PK_VEC_RCU = 9,
 	PK_VEC_NONE = 0xff, /* between the vectors: softirq entry and exit */
+};
+
+/* Kinds of hard interrupts. */
+enum pk_interrupt {
+	PK_INT_DEVICE = 0, /* pk_key.syscall is its number, .kstack its handler */
+	PK_INT_TIMER,      /* the CPU's own timer; .kstack: the high-resolution timer's function */
+	PK_INT_CALL,       /* another CPU wants a function called; .kstack is the function */
+	PK_INT_RESCHEDULE, /* another CPU wants this one to look whether to run another task */
+	PK_INT_WORK,       /* what this CPU put off until it could be interrupted */
 };
 
 /* Same numbers as pkprof::Basis. */
@@ -102,12 +116,12 @@ enum { PK_NO_SYSCALL = 0xffff };
 struct pk_key {
 	__u64 ran_on; /* label */
 	__u64 served; /* label or object, see served_kind */
-	__u64 kstack; /* number of a pk_stack, 0 for none */
+	__u64 kstack; /* number of a pk_stack, 0 for none; of PK_INTERRUPT: address of a function */
 	__u64 ustack; /* of the task in its own context, or of the consumer */
-	__u16 syscall; /* that the task (or the consumer) was in; PK_NO_SYSCALL */
+	__u16 syscall; /* that the task (or the consumer) was in; PK_NO_SYSCALL; number of an interrupt */
 	__u8 compat;  /* the syscall number is of the 32-bit table */
 	__u8 kind;    /* enum pk_kind */
-	__u8 vec;     /* enum pk_vec, for PK_SOFTIRQ */
+	__u8 vec;     /* enum pk_vec, for PK_SOFTIRQ; enum pk_interrupt, for PK_INTERRUPT */
 	__u8 basis;   /* enum pk_basis */
 	__u8 served_kind;
 	__u8 reason; /* PK_SERVED_OBJECT: enum pk_reason should nobody own it */
@@ -119,7 +133,7 @@ static_assert(sizeof(struct pk_key) == 48, "pk_key has no hidden padding");
 
 struct pk_count {
 	__u64 ns;
-	__u64 samples;
+	__u64 samples; /* of PK_INTERRUPT: how often */
 };
 
 struct pk_stack {
@@ -166,6 +180,19 @@ struct pk_slot {
 	struct pk_charge charge[PK_SLOT_CHARGES];
 };
 static_assert(sizeof(struct pk_slot) == 16 + 32 * PK_SLOT_CHARGES, "pk_slot");
+
+/* Exact time of one kind that is not in the tables yet. */
+struct pk_exact {
+	__u64 ran_on;
+	__u64 served; /* label or, with PK_OBJECT, object */
+	__u64 function;
+	__u64 ns;
+	__u32 count;
+	__u16 number;
+	__u8 kind; /* enum pk_interrupt */
+	__u8 basis;
+};
+static_assert(sizeof(struct pk_exact) == 40, "pk_exact has no hidden padding");
 
 /* For whom an object is, as noted when the work was given. */
 struct pk_note {
@@ -228,6 +255,11 @@ enum pk_known {
 	PK_KNOWN_JOURNAL,         /* the thread of a file system's journal */
 	PK_KNOWN_KSWAPD,
 	PK_KNOWN_KCOMPACTD,
+	PK_KNOWN_WAKEUP,          /* a high-resolution timer that wakes a process */
+	PK_KNOWN_TICK,            /* one that is the kernel's clock */
+	PK_KNOWN_PERF_CLOCK,      /* one that takes samples */
+	PK_KNOWN_STEER,           /* an IPI that tells of packets */
+	PK_KNOWN_STEER_BACK,      /* an IPI that tells of packets' buffers to be freed */
 	PK_KNOWNS,
 };
 
@@ -244,9 +276,12 @@ struct pk_config {
 	__u64 runqueues;          /* offsets in the per-CPU area, from BTF; 0 when not known */
 	__u64 kernel_stat;
 	__u64 preempt_count;
+	__u64 softirq_pending;
+	__u64 cpustat;
 	__u64 period;             /* ns between samples */
 	__u64 timer_function[PK_TIMERS]; /* addresses, by enum pk_timer; 0 when not known */
 	__u64 known[PK_KNOWNS];   /* the same by enum pk_known */
+	__u64 share_calls;        /* functions that CPUs call for one another: by votes, not by notes */
 };
 
 /* Per-CPU counters; what went wrong is never silent. */
@@ -316,8 +351,21 @@ struct pk_cpu {
 
 	__u64 rare_hits; /* runs of hooks that no budget turns off */
 
+	/* The hard interrupt that is being handled; see interrupt.bpf.c. */
+	__u64 irq_hits;     /* runs of its hooks */
+	__u64 irq_since;    /* begin of the part of it that is not counted yet; 0: in none */
+	__u64 irq_ns;       /* counted since the last sample */
+	__u64 irq_party;    /* whom the part is for */
+	__u64 irq_function;
+	__u16 irq_number;
+	__u8 irq_kind;      /* enum pk_interrupt */
+	__u8 irq_basis;
+	__u32 exact_epoch;  /* in which the rows were put into the tables last */
+	struct pk_exact exact[PK_EXACT_ROWS];
+
 	/* The sampler's own. */
 	__u64 last_ns;    /* time of the last sample */
+	__u64 steal;      /* time stolen from this CPU, up to then */
 	__u64 label;      /* label seen last: its table entry is fresh */
 	__u32 epoch;      /* in which it was seen */
 	__u8 idle;        /* the last sample met the idle task */
@@ -329,15 +377,17 @@ struct pk_cpu {
 	__u64 done;       /* party of the disk request that was completed last */
 	__u64 done_in;    /* interrupts on this CPU up to then: see pk_done_here() */
 	__u64 dirtied;    /* mapping of which a page was made dirty last, */
-	__u64 dirtier;    /* the task that did so, */
+	__u64 dirtier;    /* the process that did so, */
 	__u64 dirtied_object; /* and the number of the file */
-	struct pk_vote_key vote_key[2]; /* votes not cast yet: a hook's, the sampler's */
-	struct pk_vote vote[2];
+	struct pk_vote_key vote_key[PK_LEVELS]; /* votes not cast yet, by pk_level() */
+	struct pk_vote vote[PK_LEVELS];
 	__u64 sender;     /* number of the socket that sending deferred to a softirq was for last */
 	__u32 sampling;   /* inside the sampler, which may have interrupted a hook */
 	__u32 window;     /* in which the last sample fell: what the hooks said before is stale */
-	struct pk_packet_info info[2]; /* read last: a hook's, the sampler's; the BPF stack is short */
-	struct pk_key row[2]; /* for looking up counts: a hook's, the sampler's */
+	__u32 irq_window; /* the same of the hooks on interrupts */
+	__u32 pad3;
+	struct pk_packet_info info[PK_LEVELS]; /* read last, by pk_level(); the BPF stack is short */
+	struct pk_key row[PK_LEVELS]; /* for looking up counts, by pk_level() */
 	__u64 percpu;     /* base of this CPU's per-CPU area, 0 before it is known */
 
 	struct pk_stats stats;

@@ -73,7 +73,7 @@ std::optional<double> share_of_clock(uint64_t period_ns, int rounds) {
 
 }  // namespace
 
-CostMeter::CostMeter(int sampler_program, std::vector<int> hook_programs, uint64_t dispatch_ns)
+CostMeter::CostMeter(int sampler_program, ByGroup hook_programs, uint64_t dispatch_ns)
     : sampler_(sampler_program),
       hooks_(std::move(hook_programs)),
       dispatch_ns_(dispatch_ns),
@@ -86,9 +86,9 @@ CostMeter::Runs CostMeter::runs_of(int program) {
   return {info.run_time_ns, info.run_cnt};
 }
 
-CostMeter::Runs CostMeter::hook_runs() const {
+CostMeter::Runs CostMeter::runs_of(const std::vector<int>& programs) {
   Runs sum;
-  for (const int fd : hooks_) {
+  for (const int fd : programs) {
     const Runs r = runs_of(fd);
     sum.ns += r.ns;
     sum.count += r.count;
@@ -101,7 +101,7 @@ void CostMeter::open() {
   stats_ = Fd(bpf_enable_stats(BPF_STATS_RUN_TIME));
   if (!stats_.valid()) return;
   sampler_at_open_ = runs_of(sampler_);
-  hooks_at_open_ = hook_runs();
+  for (size_t g = 0; g < hook_groups; ++g) hooks_at_open_[g] = runs_of(hooks_[g]);
 }
 
 void CostMeter::close() {
@@ -112,11 +112,12 @@ void CostMeter::close() {
     sum.count += now.count - before.count;
   };
   add(sampler_seen_, sampler_at_open_, runs_of(sampler_));
-  add(hooks_seen_, hooks_at_open_, hook_runs());
+  for (size_t g = 0; g < hook_groups; ++g)
+    add(hooks_seen_[g], hooks_at_open_[g], runs_of(hooks_[g]));
 }
 
-double CostMeter::hook_ns() const {
-  const Runs& r = hooks_seen_;
+double CostMeter::hook_ns(HookGroup group) const {
+  const Runs& r = hooks_seen_[static_cast<size_t>(group)];
   return static_cast<double>(dispatch_ns_) +
          (r.count ? static_cast<double>(r.ns) / static_cast<double>(r.count) : 0);
 }

@@ -7,17 +7,20 @@
 // each sample: both are measured once on this machine. User side: getrusage().
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "base/fd.h"
+#include "collect/hooks.h"
 
 namespace pkprof {
 
 class CostMeter {
  public:
   // `dispatch_ns`: the way to a hook and back.
-  CostMeter(int sampler_program, std::vector<int> hook_programs, uint64_t dispatch_ns);
+  using ByGroup = std::array<std::vector<int>, hook_groups>;
+  CostMeter(int sampler_program, ByGroup hook_programs, uint64_t dispatch_ns);
 
   // Opens a window; close() it some milliseconds later.
   void open();
@@ -25,7 +28,7 @@ class CostMeter {
   [[nodiscard]] bool is_open() const { return stats_.valid(); }
 
   // What one run takes, ns, as measured so far.
-  [[nodiscard]] double hook_ns() const;
+  [[nodiscard]] double hook_ns(HookGroup group) const;
   [[nodiscard]] double sampler_ns() const;
   // CPU time of this process since the meter was made.
   [[nodiscard]] uint64_t user_ns() const;
@@ -39,14 +42,14 @@ class CostMeter {
     uint64_t count = 0;
   };
   [[nodiscard]] static Runs runs_of(int program);
-  [[nodiscard]] Runs hook_runs() const;
+  [[nodiscard]] static Runs runs_of(const std::vector<int>& programs);
 
   int sampler_;
-  std::vector<int> hooks_;
+  ByGroup hooks_;
   uint64_t dispatch_ns_;
   Fd stats_;
-  Runs sampler_at_open_, hooks_at_open_;
-  Runs sampler_seen_, hooks_seen_;
+  Runs sampler_at_open_, sampler_seen_;
+  std::array<Runs, hook_groups> hooks_at_open_, hooks_seen_;
   uint64_t used_at_start_ = 0;
 };
 

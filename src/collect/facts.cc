@@ -77,6 +77,12 @@ uint64_t KernelFacts::preempt_count_offset() const {
   return own ? own : percpu_offset("pcpu_hot", "preempt_count");
 }
 
+uint64_t KernelFacts::softirq_pending_offset() const {
+  const uint64_t own = percpu_offset("__softirq_pending");
+  const uint64_t hot = own ? own : percpu_offset("pcpu_hot", "softirq_pending");  // 6.2 to 6.14
+  return hot ? hot : percpu_offset("irq_stat", "__softirq_pending");
+}
+
 std::string kernel_release() {
   utsname u{};
   return uname(&u) == 0 ? u.release : "";

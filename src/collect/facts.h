@@ -27,6 +27,8 @@ class KernelFacts {
   // Where preempt_count is in the per-CPU area: a variable of its own, or, from 6.2 to 6.14, a
   // member of pcpu_hot. 0 when it is elsewhere.
   [[nodiscard]] uint64_t preempt_count_offset() const;
+  // The same of the word of softirqs that are to be run.
+  [[nodiscard]] uint64_t softirq_pending_offset() const;
 
  private:
   struct Free {

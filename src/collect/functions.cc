@@ -97,6 +97,12 @@ constexpr Address known_addresses[] = {
     {"kjournald2", PK_KNOWN_JOURNAL},
     {"kswapd", PK_KNOWN_KSWAPD},
     {"kcompactd", PK_KNOWN_KCOMPACTD},
+    {"hrtimer_wakeup", PK_KNOWN_WAKEUP},
+    {"tick_nohz_handler", PK_KNOWN_TICK},  // in 6.9
+    {"tick_sched_timer", PK_KNOWN_TICK},
+    {"perf_swevent_hrtimer", PK_KNOWN_PERF_CLOCK},
+    {"rps_trigger_softirq", PK_KNOWN_STEER},
+    {"trigger_rx_softirq", PK_KNOWN_STEER_BACK},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // The optional programs of the kernel side: what each is needed for, and what a kernel must have.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "collect/facts.h"
@@ -14,18 +15,27 @@ struct Need {
   const char* costs;
 };
 
+// Hooks that are on and off together, as their part of the budget asks.
+enum class HookGroup {
+  always,      // rare hooks, that remember who gave work: no budget turns them off
+  work,        // for each packet, page or timer
+  interrupts,  // for each hard interrupt
+};
+inline constexpr size_t hook_groups = 3;
+
 struct Hook {
-  const char* program;  // in the BPF object
+  const char* program;  // in the BPF object; one without arguments may be attached in many places
   const char* need;     // Need::name that it meets
   const char* where;    // tracepoint or function, for people
   int min_args;         // the tracepoint has at least so many arguments
   bool function;        // fentry/fexit on a kernel function; else a tracepoint
-  bool together;        // the need has other hooks besides; else the first that works is enough
-  bool always;          // stays attached when the budget turns the others off: rare, and remembers
+  int way;              // of meeting the need: hooks of one way go together
+  HookGroup group;
 };
 
 [[nodiscard]] std::span<const Need> all_needs();
-[[nodiscard]] std::span<const Hook> all_hooks();  // in order of preference within a need
+// A need's ways in order of preference: the first of which a kernel has a hook is taken.
+[[nodiscard]] std::span<const Hook> all_hooks();
 [[nodiscard]] bool hook_exists(const Hook& hook, const KernelFacts& facts);
 
 }  // namespace pkprof

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <future>
+#include <map>
 #include <set>
 
 #include "collect/clock.h"
@@ -97,7 +98,8 @@ struct KernelSide::Impl {
     Link link;
   };
   std::vector<HookLink> hook_links;
-  uint32_t windows = 0;  // times that the hooks were turned on
+  Link attach(const Hook& hook);
+  uint32_t windows = 0;  // times that hooks were turned on
   std::vector<Fd> samplers;
   std::vector<uint32_t> sampled;  // the CPUs they are on
   Fd counts[2];
@@ -113,20 +115,19 @@ struct KernelSide::Impl {
   void choose(const KernelFacts& facts);
   Result<> use_tables(int which, std::launch stacks_update);
   void warm_tables();
+  void introduce();
   void note(const char* name, bool works, std::string how, const char* costs) {
     capabilities.push_back({name, works, std::move(how), costs});
   }
 };
 
-// Which hooks are wanted: for each need the first that this kernel has and has not refused.
+// Which hooks are wanted: for each need the first way that this kernel has and has not refused.
 void KernelSide::Impl::choose(const KernelFacts& facts) {
   hooks.clear();
-  std::set<std::string_view> met;
+  std::map<std::string_view, int> ways;
   for (const Hook& hook : all_hooks()) {
-    if (!options.hooks || met.contains(hook.need) || refused.contains(hook.program)) continue;
-    if (!hook_exists(hook, facts)) continue;
-    hooks.push_back(&hook);
-    if (!hook.together) met.insert(hook.need);
+    if (!options.hooks || refused.contains(hook.program) || !hook_exists(hook, facts)) continue;
+    if (ways.try_emplace(hook.need, hook.way).first->second == hook.way) hooks.push_back(&hook);
   }
 }
 
@@ -141,6 +142,10 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
   s->rodata->config.runqueues = facts.percpu_offset("runqueues");
   s->rodata->config.kernel_stat = facts.percpu_offset("kstat");
   s->rodata->config.preempt_count = facts.preempt_count_offset();
+  s->rodata->config.softirq_pending = facts.softirq_pending_offset();
+  s->rodata->config.cpustat = facts.percpu_offset("kernel_cpustat");
+  s->rodata->config.share_calls = std::ranges::none_of(
+      hooks, [](const Hook* h) { return h->program == std::string_view("pk_csd_entry"); });
   s->rodata->config.period = 1'000'000'000 / options.frequency_hz;
   if (getrandom(&s->rodata->config.seed, sizeof(__u64), 0) < 0)
     s->rodata->config.seed = monotonic_ns();
@@ -160,8 +165,8 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
   bpf_object__for_each_program(program, s->obj) {
     const std::string_view name = bpf_program__name(program);
     const bool wanted =
-        name == "pk_sample" || name == "pk_warm" || (name == "pk_empty" && options.hooks) ||
-        (name == "pk_iter_sockets" && options.hooks) ||
+        name == "pk_sample" || name == "pk_warm" || name == "pk_introduce" ||
+        (name == "pk_empty" && options.hooks) || (name == "pk_iter_sockets" && options.hooks) ||
         std::any_of(hooks.begin(), hooks.end(), [&](const Hook* h) { return h->program == name; });
     bpf_program__set_autoload(program, wanted && !refused.contains(std::string(name)));
   }
@@ -192,6 +197,20 @@ Result<> KernelSide::Impl::use_tables(int which, std::launch stacks_update) {
     return fail_errno("giving the kernel side its tables", error);
   active = which;
   return {};
+}
+
+Link KernelSide::Impl::attach(const Hook& hook) {
+  bpf_program* program = bpf_object__find_program_by_name(skeleton->obj, hook.program);
+  LibbpfLog log;
+  return Link(bpf_program__type(program) == BPF_PROG_TYPE_RAW_TRACEPOINT
+                  ? bpf_program__attach_raw_tracepoint(program, hook.where)
+                  : bpf_program__attach(program));
+}
+
+// Where it cannot be run, what sampling costs is the kernel's own work.
+void KernelSide::Impl::introduce() {
+  LIBBPF_OPTS(bpf_test_run_opts, run);
+  bpf_prog_test_run_opts(bpf_program__fd(skeleton->progs.pk_introduce), &run);
 }
 
 // See pk_warm in account.bpf.c. Where it cannot be run, a few stacks are lost and counted.
@@ -234,6 +253,7 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbol
       return std::unexpected(r.error());
     impl->warm_tables();
   }
+  impl->introduce();
   impl->note("kernel symbols for attribution", symbols && functions.missing.empty(),
              !symbols                    ? "no kernel symbols"
              : functions.missing.empty() ? "found"
@@ -246,9 +266,7 @@ Result<> KernelSide::attach() {
   Impl& m = *impl_;
   std::set<std::string_view> attached;
   for (const Hook* hook : m.hooks) {
-    bpf_program* program = bpf_object__find_program_by_name(m.skeleton->obj, hook->program);
-    LibbpfLog log;
-    Link link(bpf_program__attach(program));
+    Link link = m.attach(*hook);
     if (!link) {
       m.refused.insert(hook->program);
       continue;
@@ -259,7 +277,8 @@ Result<> KernelSide::attach() {
   // Without hooks there is no pause to wait for, either.
   m.windows = 1;
   m.skeleton->bss->window = m.windows;
-  for (auto& cpu : m.skeleton->bss->cpus) cpu.window = m.windows;
+  m.skeleton->bss->irq_window = m.windows;
+  for (auto& cpu : m.skeleton->bss->cpus) cpu.window = cpu.irq_window = m.windows;
   if (m.options.hooks) {
     for (const Need& need : all_needs()) {
       std::string how;
@@ -301,25 +320,24 @@ void KernelSide::disable() {
   for (const Fd& fd : impl_->samplers) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
 }
 
-size_t KernelSide::watch(bool on) {
+size_t KernelSide::watch(HookGroup group, bool on) {
   Impl& m = *impl_;
+  auto& window = group == HookGroup::work ? m.skeleton->bss->window : m.skeleton->bss->irq_window;
   size_t failed = 0;
   if (!on) {
-    m.skeleton->bss->window = 0;
+    window = 0;
     // What is armed meets its hook before the hooks go.
     const timespec settle{0, 1'000'000};
     nanosleep(&settle, nullptr);
   }
   for (Impl::HookLink& h : m.hook_links) {
-    if (h.hook->always) continue;
+    if (h.hook->group != group) continue;
     h.link.reset();
     if (!on) continue;
-    LibbpfLog log;
-    h.link.reset(
-        bpf_program__attach(bpf_object__find_program_by_name(m.skeleton->obj, h.hook->program)));
+    h.link = m.attach(*h.hook);
     if (!h.link) ++failed;
   }
-  if (on) m.skeleton->bss->window = ++m.windows;
+  if (on) window = ++m.windows;
   return failed;
 }
 
@@ -411,6 +429,26 @@ std::vector<std::pair<uint64_t, pk_charge>> KernelSide::take_slots() {
   return out;
 }
 
+std::vector<pk_exact> KernelSide::take_exact() {
+  std::vector<pk_exact> out;
+  for (auto& cpu : impl_->skeleton->bss->cpus)
+    for (pk_exact& row : cpu.exact) {
+      if (row.count) out.push_back(row);
+      row.count = 0;
+    }
+  return out;
+}
+
+std::vector<std::pair<pk_vote_key, pk_vote>> KernelSide::take_votes() {
+  std::vector<std::pair<pk_vote_key, pk_vote>> out;
+  for (auto& cpu : impl_->skeleton->bss->cpus)
+    for (int level = 0; level < PK_LEVELS; ++level) {
+      if (cpu.vote[level].weight) out.emplace_back(cpu.vote_key[level], cpu.vote[level]);
+      cpu.vote[level].weight = 0;
+    }
+  return out;
+}
+
 std::vector<pk_charge> KernelSide::take_waiting() {
   std::vector<pk_charge> out;
   for (auto& cpu : impl_->skeleton->bss->cpus) {
@@ -427,8 +465,9 @@ uint64_t KernelSide::idle_tail(uint64_t stopped) const {
   for (const uint32_t cpu : impl_->sampled) {
     const uint64_t last = bss->cpus[cpu].last_ns ? bss->cpus[cpu].last_ns : bss->started;
     const uint64_t tail = stopped > last ? stopped - last : 0;
-    if (tail > gap || (bss->cpus[cpu].idle && tail > 2 * impl_->skeleton->rodata->config.period))
-      idle += tail;
+    const bool was_idle =
+        tail > gap || (bss->cpus[cpu].idle && tail > 2 * impl_->skeleton->rodata->config.period);
+    if (was_idle && tail > bss->cpus[cpu].irq_ns) idle += tail - bss->cpus[cpu].irq_ns;
   }
   return idle;
 }
@@ -461,24 +500,24 @@ int KernelSide::sampler_program() const {
   return bpf_program__fd(impl_->skeleton->progs.pk_sample);
 }
 
-std::vector<int> KernelSide::hook_programs() const {
+std::vector<int> KernelSide::hook_programs(HookGroup group) const {
+  std::set<std::string_view> seen;
   std::vector<int> fds;
   for (const Impl::HookLink& h : impl_->hook_links)
-    fds.push_back(
-        bpf_program__fd(bpf_object__find_program_by_name(impl_->skeleton->obj, h.hook->program)));
+    if (h.hook->group == group && seen.insert(h.hook->program).second)
+      fds.push_back(
+          bpf_program__fd(bpf_object__find_program_by_name(impl_->skeleton->obj, h.hook->program)));
   return fds;
 }
 
-std::vector<uint64_t> KernelSide::hook_runs() const {
+std::vector<uint64_t> KernelSide::hook_runs(HookGroup group) const {
   std::vector<uint64_t> runs(impl_->cpus);
-  for (uint32_t cpu = 0; cpu < impl_->cpus; ++cpu) runs[cpu] = impl_->skeleton->bss->cpus[cpu].hits;
-  return runs;
-}
-
-uint64_t KernelSide::rare_runs() const {
-  uint64_t runs = 0;
-  for (uint32_t cpu = 0; cpu < impl_->cpus; ++cpu)
-    runs += impl_->skeleton->bss->cpus[cpu].rare_hits;
+  for (uint32_t i = 0; i < impl_->cpus; ++i) {
+    const auto& cpu = impl_->skeleton->bss->cpus[i];
+    runs[i] = group == HookGroup::work         ? cpu.hits
+              : group == HookGroup::interrupts ? cpu.irq_hits
+                                               : cpu.rare_hits;
+  }
   return runs;
 }
 

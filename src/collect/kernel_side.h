@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "collect/capability.h"
 #include "collect/facts.h"
+#include "collect/hooks.h"
 #include "pkprof/user_abi.h"
 #include "symbol/symbolizer.h"
 
@@ -36,10 +37,11 @@ class KernelSide {
 
   // Attaches the hooks and opens the sampling events; nothing is counted before enable().
   Result<> attach();
-  // Turns the hooks off and on again, but for the rare ones (Hook::always). While they are off the
-  // sampler counts what they would name as PK_SERVED_UNWATCHED. Takes some milliseconds. Returns
-  // how many could not be attached again.
-  size_t watch(bool on);
+  // Turns a group of hooks off and on again. While those on work are off, the sampler counts what
+  // they would name as PK_SERVED_UNWATCHED; while those on interrupts are, what interrupts take is
+  // on the samples after them. Takes some milliseconds. Returns how many could not be attached
+  // again.
+  size_t watch(HookGroup group, bool on);
   Result<> enable();
   void disable();  // no sample after this
 
@@ -58,6 +60,9 @@ class KernelSide {
   Result<Tables> take();
   // Charges still on account in the slots, for the end of a recording. (object, charge)
   [[nodiscard]] std::vector<std::pair<uint64_t, pk_charge>> take_slots();
+  // Exact time that is not in the tables yet, and votes that are not; for the end, too.
+  [[nodiscard]] std::vector<pk_exact> take_exact();
+  [[nodiscard]] std::vector<std::pair<pk_vote_key, pk_vote>> take_votes();
   // Charges that wait in a CPU's own account for a hook that will not come any more.
   [[nodiscard]] std::vector<pk_charge> take_waiting();
 
@@ -70,9 +75,8 @@ class KernelSide {
   [[nodiscard]] uint32_t cpus() const;
   // For the cost meter: the programs, and how often hooks have run, by CPU.
   [[nodiscard]] int sampler_program() const;
-  [[nodiscard]] std::vector<int> hook_programs() const;
-  [[nodiscard]] std::vector<uint64_t> hook_runs() const;
-  [[nodiscard]] uint64_t rare_runs() const;  // of those that no budget turns off
+  [[nodiscard]] std::vector<int> hook_programs(HookGroup group) const;
+  [[nodiscard]] std::vector<uint64_t> hook_runs(HookGroup group) const;
   // What it costs to come to a hook and back, ns, measured on this machine in a few milliseconds:
   // a program that does nothing on a tracepoint that nobody meets but who renames a task, as we do.
   [[nodiscard]] uint64_t measure_dispatch();

@@ -115,6 +115,20 @@ void Recorder::add_nobody(const pk_charge& charge) {
   count(row, {charge.ns, charge.samples});
 }
 
+void Recorder::add_exact(const pk_exact& exact) {
+  Row row{};
+  row.key.ran_on = exact.ran_on;
+  row.key.served = exact.served;
+  row.key.served_kind = exact.served & PK_OBJECT ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
+  row.key.kstack = exact.function;
+  row.key.syscall = exact.number;
+  row.key.kind = PK_INTERRUPT;
+  row.key.vec = exact.kind;
+  row.key.basis = exact.basis;
+  row.key.reason = PK_UNTRACKED;
+  count(row, {exact.ns, exact.count});
+}
+
 FrameId Recorder::kernel_frame(uint64_t address) {
   if (const auto it = kernel_frame_.find(address); it != kernel_frame_.end()) return it->second;
   Frame frame;
@@ -146,6 +160,12 @@ const Recorder::Frames& Recorder::kernel_frames(uint64_t stack) {
   return it->second;
 }
 
+const Recorder::Frames& Recorder::interrupt_frames(uint64_t function) {
+  const auto [it, fresh] = interrupt_frames_.try_emplace(function);
+  if (fresh && function) it->second.push_back(kernel_frame(function));
+  return it->second;
+}
+
 const Recorder::Frames& Recorder::user_frames(uint64_t stack, uint64_t image) {
   const auto [it, fresh] = user_frames_.try_emplace({stack, image});
   if (!fresh) return it->second;
@@ -171,8 +191,27 @@ const Recorder::Frames& Recorder::user_frames(uint64_t stack, uint64_t image) {
   return it->second;
 }
 
-std::string Recorder::source_of(const pk_key& key, const Label& ran_on,
-                                const Frames& kernel) const {
+std::string Recorder::interrupt_source(const pk_key& key, const Frames& kernel) {
+  switch (key.vec) {
+    case PK_INT_DEVICE:
+      return "irq:" + interrupts_.of(key.syscall);
+    case PK_INT_TIMER:
+      return "irq:local_timer";
+    case PK_INT_RESCHEDULE:
+      return "ipi:reschedule";
+    case PK_INT_CALL:
+      return "ipi:" + (kernel.empty() ? "call_function" : function_name(kernel.front()));
+    default:
+      return "irq:irq_work";
+  }
+}
+
+std::string Recorder::function_name(FrameId frame) const {
+  const std::string& name = scratch_.text(scratch_.frames()[frame].function);
+  return name.substr(0, name.find('.'));  // x.isra.0 is a part of x
+}
+
+std::string Recorder::source_of(const pk_key& key, const Label& ran_on, const Frames& kernel) {
   switch (key.kind) {
     case PK_USER:
       return "user";
@@ -184,6 +223,10 @@ std::string Recorder::source_of(const pk_key& key, const Label& ran_on,
       return "work:" + work_name(kernel);
     case PK_IDLING:
       return "idle";
+    case PK_INTERRUPT:
+      return interrupt_source(key, kernel);
+    case PK_STOLEN:
+      return "steal";
     default:
       break;
   }
@@ -216,21 +259,27 @@ LabelId Recorder::served_label(Profile& p, const pk_key& key, const Label& ran_o
   Label label;
   const bool of_kernel = key.kind == PK_KTHREAD ? kthread_of_kernel(kthread_name(ran_on.comm))
                          : key.kind == PK_WORK  ? work_of_kernel(work_name(kernel))
-                                                : key.served_kind == PK_SERVED_LABEL;
+                         : key.kind == PK_INTERRUPT
+                             ? key.vec == PK_INT_CALL &&
+                                   (kernel.empty() || call_of_kernel(function_name(kernel.front())))
+                             : key.served_kind == PK_SERVED_LABEL;
   if (key.served_kind == PK_SERVED_OBJECT) {
     label.kind = of_kernel ? LabelKind::kernel : LabelKind::unclaimed;
     if (!of_kernel) label.reason = reason_name(key.reason);
   } else if (key.served == PK_IDLE) {
     label.kind = LabelKind::idle;
+  } else if (key.served == PK_HOST) {
+    label.kind = LabelKind::other;
   } else if (key.served == PK_KERNEL) {
     label.kind = LabelKind::kernel;
-    if (!of_kernel) {
+    if (!of_kernel && key.kind != PK_INTERRUPT) {
       label.kind = LabelKind::unclaimed;  // it works for someone, and pkprof cannot say whom
       label.reason = reason_name(PK_UNTRACKED);
     }
   } else if (key.served >> 32 == 0) {
-    label.kind = LabelKind::unclaimed;
-    label.reason = reason_name(static_cast<uint8_t>(key.served - PK_UNCLAIMED));
+    label.kind = of_kernel && key.kind == PK_INTERRUPT ? LabelKind::kernel : LabelKind::unclaimed;
+    if (label.kind == LabelKind::unclaimed)
+      label.reason = reason_name(static_cast<uint8_t>(key.served - PK_UNCLAIMED));
   } else {
     label = processes_.label_of(key.served);
   }
@@ -277,8 +326,11 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
     if (is_process(key.ran_on))
       ran = processes_.label_of(key.ran_on);
     else
-      ran.kind = key.ran_on == PK_IDLE ? LabelKind::idle : LabelKind::kernel;
-    const Frames& kernel = kernel_frames(key.kstack);
+      ran.kind = key.ran_on == PK_IDLE   ? LabelKind::idle
+                 : key.ran_on == PK_HOST ? LabelKind::other
+                                         : LabelKind::kernel;
+    const bool exact = key.kind == PK_INTERRUPT;
+    const Frames& kernel = exact ? interrupt_frames(key.kstack) : kernel_frames(key.kstack);
     const bool served_other =
         key.served_kind == PK_SERVED_LABEL && is_process(key.served) && !selected(key.served);
     // Kernel threads are of no target, but what runs on them may be for one.
@@ -305,8 +357,9 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
     }
     sample.stack = profile.stack(stack);
     SampleValue value;
-    value.count = count.samples;
+    (exact ? value.calls : value.count) = count.samples;
     value.ns = count.ns;
+    if (exact) value.exact_ns = count.ns;
     profile.add(sample, value);
   }
 }

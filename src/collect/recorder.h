@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collect/interrupts.h"
 #include "collect/kernel_side.h"
 #include "collect/parties.h"
 #include "collect/processes.h"
@@ -39,6 +40,7 @@ class Recorder {
   size_t resolve_owners(const PartiesOf& parties_of);
   void add_charge(uint64_t object, const pk_charge& charge);  // left in a slot at the end
   void add_nobody(const pk_charge& charge);                   // left in a CPU's account
+  void add_exact(const pk_exact& exact);                      // left with a CPU
   void add_special(uint64_t special, uint64_t ns);            // time that no sample stands for
 
   // Moves everything into the profile. `selected` decides by label; the rest is OTHER.
@@ -60,9 +62,13 @@ class Recorder {
 
   void count(const Row& row, const pk_count& count);
   const Frames& kernel_frames(uint64_t stack);
+  // Of an interrupt: the function that was called.
+  const Frames& interrupt_frames(uint64_t function);
   const Frames& user_frames(uint64_t stack, uint64_t image);
   FrameId kernel_frame(uint64_t address);
-  std::string source_of(const pk_key& key, const Label& ran_on, const Frames& kernel) const;
+  std::string source_of(const pk_key& key, const Label& ran_on, const Frames& kernel);
+  std::string interrupt_source(const pk_key& key, const Frames& kernel);
+  std::string function_name(FrameId frame) const;
   std::string work_name(const Frames& kernel) const;
   LabelId served_label(Profile& p, const pk_key& key, const Label& ran_on,
                        const Frames& kernel) const;
@@ -75,8 +81,10 @@ class Recorder {
   std::unordered_map<uint64_t, std::vector<uint64_t>> stacks_;  // raw, leaf first
   std::unordered_map<uint64_t, FrameId> kernel_frame_;
   std::unordered_map<uint64_t, Frames> kernel_frames_;
+  std::unordered_map<uint64_t, Frames> interrupt_frames_;
   std::unordered_map<StackKey, Frames, StackKeyHash> user_frames_;
   std::unordered_map<Row, pk_count, RowHash> rows_;
+  InterruptNames interrupts_;
   Spread spread_;
 };
 

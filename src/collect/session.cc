@@ -11,11 +11,11 @@
 #include <future>
 #include <optional>
 
-#include "collect/budget.h"
 #include "collect/child.h"
 #include "collect/clock.h"
 #include "collect/cost.h"
 #include "collect/facts.h"
+#include "collect/interrupts.h"
 #include "collect/kernel_side.h"
 #include "collect/kernel_symbols.h"
 #include "collect/parties.h"
@@ -23,6 +23,7 @@
 #include "collect/recorder.h"
 #include "collect/sideband.h"
 #include "collect/targets.h"
+#include "collect/turns.h"
 
 namespace pkprof {
 namespace {
@@ -90,14 +91,13 @@ class Session {
   Parties parties_;
   std::optional<Recorder> recorder_;
   std::optional<CostMeter> cost_;
-  std::optional<Budget> budget_;
-  Budget::Turn turn_{};
-  bool watching_ = true;      // the hooks are on
-  uint64_t since_ = 0;        // when they were last looked at, or turned on or off
-  uint64_t watched_ns_ = 0;   // for how long they were on
-  uint64_t cost_window_ = 0;  // end of the window that is open, then start of the next one
-  uint64_t unhooked_ = 0;     // hooks that could not be attached again
-  uint64_t settled_ = 0;      // when what fell into pauses was charged last
+  std::vector<Turns> turns_;  // of the hooks on work, of those on interrupts
+  UnseenInterrupts unseen_;
+  uint64_t cost_window_ = 0;         // end of the window that is open, then start of the next one
+  uint64_t unhooked_ = 0;            // hooks that could not be attached again
+  uint64_t settled_ = 0;             // when what fell into pauses was charged last
+  uint64_t drained_ = 0;             // when the tables were taken last
+  uint64_t drained_watched_ns_ = 0;  // for how long the hooks on interrupts were on up to then
   uint64_t dispatch_ns_ = 0;
   uint64_t started_ = 0;
   uint64_t started_unix_ = 0;
@@ -150,12 +150,20 @@ Result<> Session::prepare() {
 Result<> Session::start() {
   if (auto r = kernel_->attach(); !r) return r;
   if (options_.hooks) owners_asked_ = kernel_->ask_owners();
-  cost_.emplace(kernel_->sampler_program(), kernel_->hook_programs(), dispatch_ns_);
+  cost_.emplace(kernel_->sampler_program(),
+                CostMeter::ByGroup{kernel_->hook_programs(HookGroup::always),
+                                   kernel_->hook_programs(HookGroup::work),
+                                   kernel_->hook_programs(HookGroup::interrupts)},
+                dispatch_ns_);
   started_unix_ = unix_ns();
   started_ = monotonic_ns();
-  budget_.emplace(options_.budget, period_ns(), started_);
-  turn_ = budget_->first();
-  since_ = started_;
+  // A quarter is more than interrupts need nearly everywhere.
+  const double whole = options_.budget;
+  const double for_interrupts = whole < 1 ? whole / 4 : whole;
+  const double for_work = whole < 1 ? whole - for_interrupts : whole;
+  turns_.emplace_back(*kernel_, HookGroup::work, for_work, period_ns(), started_);
+  turns_.emplace_back(*kernel_, HookGroup::interrupts, for_interrupts, period_ns(), started_);
+  drained_ = started_;
   settled_ = started_;
   return kernel_->enable();
 }
@@ -166,25 +174,18 @@ uint64_t Session::turn(uint64_t now) {
     cost_->close();
     cost_window_ = now + cost_interval_ns;
   }
-  if (watching_ && now >= since_ + turn_.on_ns) {
-    watched_ns_ += now - since_;
-    turn_ = budget_->next(kernel_->hook_runs(), cost_->hook_ns(), now - since_);
-    since_ = now;
-    if (turn_.off_ns) {
-      cost_->close();
-      kernel_->watch(false);
-      watching_ = false;
-    }
-  } else if (!watching_ && now >= since_ + turn_.off_ns) {
-    since_ = now;  // attaching takes a while, and what is attached costs
-    unhooked_ += kernel_->watch(true);
-    watching_ = true;
+  for (Turns& t : turns_) {
+    if (!t.is_due(monotonic_ns())) continue;
+    cost_->close();  // turning hooks on and off is not to be timed
+    unhooked_ += t.look(*cost_, monotonic_ns());
   }
-  if (watching_ && !cost_->is_open() && monotonic_ns() >= cost_window_) {
+  const bool on = std::ranges::any_of(turns_, &Turns::on);
+  if (on && !cost_->is_open() && monotonic_ns() >= cost_window_) {
     cost_->open();
     cost_window_ = monotonic_ns() + cost_window_ns;
   }
-  const uint64_t next = since_ + (watching_ ? turn_.on_ns : turn_.off_ns);
+  uint64_t next = UINT64_MAX;
+  for (const Turns& t : turns_) next = std::min(next, t.next());
   return cost_->is_open() ? std::min(next, cost_window_) : next;
 }
 
@@ -226,6 +227,12 @@ Result<> Session::drain(bool last) {
   if (sideband_) processes_.add_events(sideband_->take());
   for (const auto& [label, info] : tables->labels) processes_.add_label(label, info);
   parties_.add(tables->votes);
+  const uint64_t taken = last ? stopped_ : monotonic_ns();
+  const uint64_t watched_ns = turns_.back().watched_ns(taken);
+  const uint64_t on_ns = watched_ns - drained_watched_ns_;
+  unseen_.estimate(tables->counts, on_ns, taken - drained_ - std::min(on_ns, taken - drained_));
+  drained_ = taken;
+  drained_watched_ns_ = watched_ns;
   recorder_->add(*tables);
   if (const uint64_t now = monotonic_ns(); last || now >= settled_ + settle_interval_ns) {
     recorder_->settle_unwatched(last);
@@ -244,6 +251,8 @@ Result<> Session::finish(Profile& profile) {
   const auto slots = kernel_->take_slots();
   for (const auto& [object, charge] : slots) recorder_->add_charge(object, charge);
   for (const pk_charge& charge : kernel_->take_waiting()) recorder_->add_nobody(charge);
+  for (const pk_exact& row : kernel_->take_exact()) recorder_->add_exact(row);
+  parties_.add(kernel_->take_votes());
   recorder_->add_special(PK_IDLE, kernel_->idle_tail(stopped_));
   recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, kernel_->stats().lost_ns);
   if (auto r = drain(true); !r) return r;
@@ -270,13 +279,16 @@ void Session::fill_meta(Profile& profile) {
   meta.cost_user_ns = own_cpu_ns_;
   meta.samples_taken = stats.samples;
   meta.samples_lost = stats.lost_samples;
-  uint64_t hook_runs = kernel_->rare_runs();
-  for (const uint64_t runs : kernel_->hook_runs()) hook_runs += runs;
+  double hooks_ns = 0;
+  for (const HookGroup g : {HookGroup::always, HookGroup::work, HookGroup::interrupts})
+    for (const uint64_t runs : kernel_->hook_runs(g))
+      hooks_ns += static_cast<double>(runs) * cost_->hook_ns(g);
   const double sample_ns =
       cost_->sampler_ns() + static_cast<double>(CostMeter::measure_interrupt());
-  meta.cost_kernel_ns = static_cast<uint64_t>(static_cast<double>(stats.samples) * sample_ns +
-                                              static_cast<double>(hook_runs) * cost_->hook_ns());
-  meta.unwatched_ns = meta.duration_ns - std::min(meta.duration_ns, watched_ns_);
+  meta.cost_kernel_ns =
+      static_cast<uint64_t>(static_cast<double>(stats.samples) * sample_ns + hooks_ns);
+  meta.unwatched_ns =
+      meta.duration_ns - std::min(meta.duration_ns, turns_.front().watched_ns(stopped_));
   for (const Capability& c : kernel_->capabilities())
     if (!c.works) degraded_.push_back(c.name + ": " + c.how + "; " + c.costs);
   for (const std::string& w : user_symbols_.warnings()) degraded_.push_back(w);
@@ -308,9 +320,8 @@ Result<Recording> Session::run() {
   wait();
   kernel_->disable();
   stopped_ = monotonic_ns();
-  if (watching_) watched_ns_ += stopped_ - since_;
   own_cpu_ns_ = cost_->user_ns();
-  if (watching_) kernel_->watch(false);  // what follows takes a while, and needs no hooks
+  for (Turns& t : turns_) t.stop(stopped_);  // what follows takes a while, and needs no hooks
   if (auto r = finish(recording.profile); !r) return std::unexpected(r.error());
   if (child_) recording.command_status = child_->ended() ? child_->status() : 0;
   return recording;

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Hard interrupts, measured by entry and exit: a sampling clock is an interrupt itself and meets no
+ * other. What they took is counted exactly, and taken off the sample after them, which would have
+ * charged it to whatever was interrupted.
+ *
+ * An interrupt is cut into parts where it turns to someone else's work: at each disk request that it
+ * completes, each timer that expires, each function that another CPU asked for.
+ */
+#ifndef PKPROF_INTERRUPT_BPF_H
+#define PKPROF_INTERRUPT_BPF_H
+
+#include "party.bpf.h"
+#include "state.bpf.h"
+
+/* The interrupt did something for this party, and goes on doing so until it is said otherwise. */
+int pk_interrupt_was_for(struct pk_cpu *c, __u64 party, __u32 basis);
+
+/* What hard interrupts took of the time up to now, since this was asked last. */
+static __always_inline __u64 pk_interrupts_took(struct pk_cpu *c, __u64 now)
+{
+	__u64 part = c->irq_since ? now - c->irq_since : 0;
+	__u64 took = c->irq_ns + part;
+
+	c->irq_ns = -part; /* it is counted when it ends, and is off this sample already */
+	return took;
+}
+
+/* The exact rows that this CPU keeps go into the tables. */
+int pk_put_exact(struct pk_cpu *c);
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hard interrupts on the user side: what they are called, and what they took while their hooks
+// were off.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "pkprof/user_abi.h"
+
+namespace pkprof {
+
+// Names of devices' interrupts, asked for when one is first met.
+class InterruptNames {
+ public:
+  // "virtio0-req.0", with several handlers "a,b"; the number where the kernel has no name.
+  [[nodiscard]] const std::string& of(uint16_t number);
+
+ private:
+  std::unordered_map<uint16_t, std::string> names_;
+};
+
+// Functions that CPUs call for one another on the kernel's own behalf.
+[[nodiscard]] bool call_of_kernel(std::string_view function);
+
+// What interrupts take is on other rows while the hooks on them are off. It is estimated from what
+// they took while the hooks were on, process by process that they interrupted.
+class UnseenInterrupts {
+ public:
+  using Counts = std::vector<std::pair<pk_key, pk_count>>;
+
+  // Rows of the time since the last call, of which the hooks were on for `on_ns` and off for
+  // `off_ns`. Their sum stays the same.
+  void estimate(Counts& counts, uint64_t on_ns, uint64_t off_ns);
+
+ private:
+  uint64_t owed_ns_ = 0;  // time off that no measured time stood beside yet
+};
+
+}  // namespace pkprof

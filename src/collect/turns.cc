@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/turns.h"
+
+namespace pkprof {
+
+Turns::Turns(KernelSide& kernel, HookGroup group, double share, uint64_t period_ns, uint64_t now)
+    : kernel_(kernel),
+      group_(group),
+      budget_(share, period_ns, now + static_cast<uint64_t>(group)),
+      turn_(budget_.first()),
+      since_(now),
+      next_(now + turn_.on_ns) {}
+
+size_t Turns::look(const CostMeter& cost, uint64_t now) {
+  size_t failed = 0;
+  if (on_) {
+    watched_ns_ += now - since_;
+    turn_ = budget_.next(kernel_.hook_runs(group_), cost.hook_ns(group_), now - since_);
+    if (turn_.off_ns) {
+      kernel_.watch(group_, false);
+      on_ = false;
+    }
+  } else {
+    // What is attached costs, and attaching takes a while: the turn began before it.
+    failed = kernel_.watch(group_, true);
+    on_ = true;
+  }
+  since_ = now;
+  next_ = now + (on_ ? turn_.on_ns : turn_.off_ns);
+  return failed;
+}
+
+void Turns::stop(uint64_t now) {
+  watched_ns_ = watched_ns(now);
+  if (on_) kernel_.watch(group_, false);
+  on_ = false;
+}
+
+uint64_t Turns::watched_ns(uint64_t now) const {
+  return watched_ns_ + (on_ ? now - since_ : 0);
+}
+
+}  // namespace pkprof

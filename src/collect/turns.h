@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A group of hooks, on and off in turns as its part of the budget asks.
+#pragma once
+
+#include <cstdint>
+
+#include "collect/budget.h"
+#include "collect/cost.h"
+#include "collect/kernel_side.h"
+
+namespace pkprof {
+
+class Turns {
+ public:
+  // `share`: of each CPU's time, that this group may take. `now`: the hooks have just been
+  // attached.
+  Turns(KernelSide& kernel, HookGroup group, double share, uint64_t period_ns, uint64_t now);
+
+  [[nodiscard]] bool is_due(uint64_t now) const { return now >= next_; }
+  // Ends a turn or a pause that is over. Returns how many hooks could not be attached again.
+  size_t look(const CostMeter& cost, uint64_t now);
+  void stop(uint64_t now);  // turns the hooks off for good
+
+  [[nodiscard]] bool on() const { return on_; }
+  [[nodiscard]] uint64_t next() const { return next_; }   // when look() has something to do
+  [[nodiscard]] uint64_t watched_ns(uint64_t now) const;  // for how long they were on up to now
+
+ private:
+  KernelSide& kernel_;
+  HookGroup group_;
+  Budget budget_;
+  Budget::Turn turn_;
+  bool on_ = true;
+  uint64_t since_;  // when they were last looked at, or turned on or off
+  uint64_t next_;
+  uint64_t watched_ns_ = 0;  // up to then
+};
+
+}  // namespace pkprof
