@@ -42,7 +42,7 @@ int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 samples)
 }
 
 /* What a charge says of the row that it goes to. */
-static __always_inline struct pk_key *pk_key_of(struct pk_charge *charge)
+static __always_inline struct pk_key *pk_key_of(struct pk_cpu *c, struct pk_charge *charge)
 {
 	struct pk_key *key = pk_fresh_key();
 
@@ -51,6 +51,8 @@ static __always_inline struct pk_key *pk_key_of(struct pk_charge *charge)
 	key->kind = charge->kind;
 	key->vec = charge->vec;
 	key->watched = charge->watched;
+	if (charge->kind == PK_WORK)
+		key->ustack = c->work_function;
 	return key;
 }
 
@@ -60,7 +62,7 @@ int pk_charge_label(struct pk_cpu *c, struct pk_charge *charge, __u64 label, __u
 
 	if (!c || !charge)
 		return 0;
-	key = pk_key_of(charge);
+	key = pk_key_of(c, charge);
 	key->served = label;
 	key->basis = basis;
 	return pk_count(c, key, charge->ns, charge->samples);
@@ -72,7 +74,7 @@ int pk_charge_owner(struct pk_cpu *c, struct pk_charge *charge, __u64 object, __
 
 	if (!c || !charge)
 		return 0;
-	key = pk_key_of(charge);
+	key = pk_key_of(c, charge);
 	key->served = object;
 	key->served_kind = PK_SERVED_OBJECT;
 	key->basis = basis;
@@ -86,7 +88,7 @@ int pk_charge_unwatched(struct pk_cpu *c, struct pk_charge *charge)
 
 	if (!c || !charge)
 		return 0;
-	key = pk_key_of(charge);
+	key = pk_key_of(c, charge);
 	key->served_kind = PK_SERVED_UNWATCHED;
 	key->basis = PK_BASIS_PROVISIONAL;
 	return pk_count(c, key, charge->ns, charge->samples);

@@ -88,7 +88,10 @@ int BPF_PROG(pk_block_rq_complete, struct request *rq)
 
 	c->done = pk_noted(pk_bio_object(bio ? bio : pk_plain(c, rq)));
 	c->done_in = pk_interrupts(c);
-	pk_interrupt_was_for(c, c->done, PK_BASIS_SUBMITTER);
+	if (c->irq_since)
+		pk_interrupt_was_for(c, c->done, PK_BASIS_SUBMITTER);
+	else
+		pk_vote(c, pk_disk_object(), c->done, 1, PK_VOTE_FADES);
 	if (likely(c->armed != PK_PHASE_REQUEST))
 		return 0;
 	c->armed = PK_PHASE_NONE;

@@ -2,8 +2,8 @@
 /*
  * Hard interrupts and what they were for; see interrupt.bpf.h.
  *
- *   a device         whoever submitted the disk request that it completed; the network's, those
- *                    whose packets this CPU handled in the last seconds
+ *   a device         whoever submitted the disk request that it completed; where a softirq is to do
+ *                    the rest, those whose requests or packets this CPU handled in the last seconds
  *   a timer          the sleeper that it wakes, or whoever started it; the sampling clock's, pkprof
  *   another CPU      whoever asked it to call the function, to look for another task
  *   anything else    the kernel
@@ -67,7 +67,7 @@ static __noinline int pk_end_part(struct pk_cpu *c)
 	struct pk_exact *row;
 	__u64 ran_on, served;
 
-	if (!c)
+	if (!c || !started)
 		return 0;
 	served = c->irq_party ? c->irq_party : PK_UNKNOWN_PARTY;
 	ran_on = task->pid ? pk_label_of(task) : PK_IDLE;
@@ -93,12 +93,16 @@ static __noinline int pk_end_part(struct pk_cpu *c)
 
 static __always_inline int pk_begin(struct pk_cpu *c, __u8 kind, __u64 party)
 {
+	c->irq_before = c->irq_begin;
+	c->irq_before_in_softirq = c->irq_in_softirq;
+	c->irq_in_softirq = pk_serving_softirq(c) == 1;
 	c->irq_kind = kind;
 	c->irq_number = 0;
 	c->irq_function = 0;
 	c->irq_party = party;
 	c->irq_basis = PK_BASIS_OWN;
-	c->irq_since = bpf_ktime_get_ns();
+	c->irq_begin = bpf_ktime_get_ns();
+	c->irq_since = c->irq_begin;
 	return 0;
 }
 
@@ -107,6 +111,7 @@ static __always_inline int pk_end(struct pk_cpu *c)
 	if (!c->irq_since)
 		return 0; /* its entry was missed: the hooks were just turned on */
 	pk_end_part(c);
+	c->irq_end = c->irq_since;
 	c->irq_since = 0;
 	return 0;
 }
@@ -141,16 +146,16 @@ int BPF_PROG(pk_irq_entry, int irq, struct irqaction *action)
 	return 0;
 }
 
-/* Packets wait now that the driver saw come, or whose sending it saw end? */
-static __always_inline bool pk_raised_network(struct pk_cpu *c)
+/* The softirqs that wait to be run when this interrupt ends. */
+static __always_inline __u32 pk_raised(struct pk_cpu *c)
 {
 	__u16 pending = 0;
 
 	if (!c->percpu || !config.softirq_pending)
-		return false;
+		return 0;
 	bpf_probe_read_kernel(&pending, sizeof(pending),
 			      (void *)(c->percpu + config.softirq_pending));
-	return pending & (1 << PK_VEC_NET_RX | 1 << PK_VEC_NET_TX);
+	return pending;
 }
 
 SEC("?tp_btf/irq_handler_exit")
@@ -158,10 +163,16 @@ int BPF_PROG(pk_irq_exit, int irq)
 {
 	struct pk_cpu *c = pk_interrupt_hook();
 
-	if (!c->irq_party && pk_raised_network(c)) {
+	__u32 raised;
+
+	if (c->irq_party)
+		return pk_end(c);
+	raised = pk_raised(c);
+	c->irq_basis = PK_BASIS_VOTED;
+	if (raised & (1 << PK_VEC_NET_RX | 1 << PK_VEC_NET_TX))
 		c->irq_party = pk_network_object();
-		c->irq_basis = PK_BASIS_VOTED;
-	}
+	else if (raised & 1 << PK_VEC_BLOCK)
+		c->irq_party = pk_disk_object();
 	return pk_end(c);
 }
 
@@ -335,6 +346,8 @@ int BPF_PROG(pk_hrtimer_interrupt, struct hrtimer *timer)
 		return 0;
 	plain = pk_plain(c, timer);
 	function = pk_hrtimer_function(plain);
+	if (function == config.known[PK_KNOWN_PERF_CLOCK])
+		c->due = timer->_softexpires;
 	if (function == config.known[PK_KNOWN_TICK] ||
 	    function == config.known[PK_KNOWN_PERF_CLOCK]) {
 		party = PK_KERNEL;

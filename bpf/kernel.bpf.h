@@ -121,6 +121,7 @@ struct timer_list {
 };
 
 struct hrtimer {
+	__s64 _softexpires;
 	unsigned char state;
 	unsigned char is_soft;
 };
@@ -241,6 +242,11 @@ struct work_struct {
 struct delayed_work {
 	struct work_struct work;
 	struct timer_list timer;
+};
+
+struct wq_barrier {
+	struct work_struct work;
+	struct task_struct *task;
 };
 
 struct worker {

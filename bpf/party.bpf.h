@@ -27,6 +27,7 @@ enum {
 	PK_SALT_RCU = 0x7263,
 	PK_SALT_TIMER = 0x746d,
 	PK_SALT_NETWORK = 0x6e65,
+	PK_SALT_DISK = 0x6469,
 	PK_SALT_CALL = 0x6361,
 	PK_SALT_RESCHEDULE = 0x7265,
 };
@@ -67,6 +68,12 @@ static __always_inline __u64 pk_rcu_object(void)
 static __always_inline __u64 pk_network_object(void)
 {
 	return pk_object_of(PK_SALT_NETWORK, bpf_get_smp_processor_id(), 0);
+}
+
+/* The same for disks, before it sees a request. */
+static __always_inline __u64 pk_disk_object(void)
+{
+	return pk_object_of(PK_SALT_DISK, bpf_get_smp_processor_id(), 0);
 }
 
 /*

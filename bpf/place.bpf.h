@@ -35,6 +35,9 @@ enum {
 /* Frames beyond the softirq loop that are looked at: was it entered from sending? */
 enum { PK_LOOK_BEYOND = 8 };
 
+/* At most so many of them are those of the interrupt at whose end softirqs run. */
+enum { PK_INTERRUPT_FRAMES = 4 };
+
 /*
  * The function that an address lies in, as an index; the table is sorted by start. Without a
  * branch: the verifier would follow each way through all seven. Kernel addresses, and the entries

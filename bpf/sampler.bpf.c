@@ -75,6 +75,31 @@ static __always_inline void pk_take_off_interrupts(struct pk_cpu *c, struct pk_c
 		c->irq_party = self;
 }
 
+/*
+ * A clock that is due in a hard interrupt ticks after it. Its sample would stand for what comes
+ * then, and the interrupt is counted already: so this one counts for nothing, and its time for the
+ * next.
+ */
+static __always_inline bool pk_was_in_interrupt(struct pk_cpu *c)
+{
+	if (!c->irq_since || !c->due || !irq_window)
+		return false;
+	return c->due > c->irq_begin || (c->due < c->irq_end && c->due >= c->irq_before);
+}
+
+/*
+ * On a virtual machine the clock's interrupt is late by microseconds, and others come first. If it
+ * was due before the interrupt that this softirq runs at the end of, then what that interrupted is
+ * what the sample is of. From user mode there are but the interrupt's own frames beyond the softirq.
+ */
+static __always_inline bool pk_is_late(struct pk_cpu *c, struct pk_place *place)
+{
+	if (!c->irq_since || !c->due || !irq_window || c->irq_before_in_softirq)
+		return false;
+	return c->due < c->irq_before &&
+	       (place->beyond <= PK_INTERRUPT_FRAMES || !bpf_get_current_task_btf()->pid);
+}
+
 /* Time in which this CPU did not run, though it had work: the host's kernel says how much. */
 static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charge *charge)
 {
@@ -175,7 +200,8 @@ static __noinline int pk_sample_thread(struct pk_cpu *c, struct pk_place *place,
 
 	if (!c || !place || !charge)
 		return 0;
-	charge->kind = pk_thread_work(task) ? PK_WORK : PK_KTHREAD;
+	c->work_function = pk_thread_work(task);
+	charge->kind = c->work_function ? PK_WORK : PK_KTHREAD;
 	charge->vec = PK_VEC_NONE;
 	charge->reason = PK_UNTRACKED;
 	if (place->at & PK_AT_RECLAIM) {
@@ -267,6 +293,12 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	pk_take_off_stolen(c, charge);
 	if (gap)
 		pk_sample_gap(c, charge);
+	charge->ns += c->carried_ns;
+	c->carried_ns = 0;
+	if (pk_was_in_interrupt(c)) {
+		c->carried_ns = charge->ns;
+		goto out;
+	}
 	if (unlikely(c->exact_epoch != epoch)) {
 		c->exact_epoch = epoch;
 		pk_put_exact(c);
@@ -285,6 +317,15 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	} else {
 		len = bpf_get_stack(ctx, s->stack.ip, sizeof(s->stack.ip), 0);
 		place = pk_read_place(s, len > 0 ? (__u64)len / 8 : 0);
+		if (place->async && pk_is_late(c, place)) {
+			charge->kind = PK_USER;
+			if (!task->pid) {
+				charge->kind = PK_IDLING;
+				c->idle = 1;
+			}
+			pk_sample_own(c, ctx, task, &s->stack, charge);
+			goto out;
+		}
 		if (len > 0) {
 			s->stack.depth = place->depth;
 			charge->kstack = pk_store_stack(c, place->hash, &s->stack);

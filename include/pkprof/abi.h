@@ -117,7 +117,7 @@ struct pk_key {
 	__u64 ran_on; /* label */
 	__u64 served; /* label or object, see served_kind */
 	__u64 kstack; /* number of a pk_stack, 0 for none; of PK_INTERRUPT: address of a function */
-	__u64 ustack; /* of the task in its own context, or of the consumer */
+	__u64 ustack; /* of the task in its own context, or of the consumer; of PK_WORK: its function */
 	__u16 syscall; /* that the task (or the consumer) was in; PK_NO_SYSCALL; number of an interrupt */
 	__u8 compat;  /* the syscall number is of the 32-bit table */
 	__u8 kind;    /* enum pk_kind */
@@ -258,6 +258,7 @@ enum pk_known {
 	PK_KNOWN_WAKEUP,          /* a high-resolution timer that wakes a process */
 	PK_KNOWN_TICK,            /* one that is the kernel's clock */
 	PK_KNOWN_PERF_CLOCK,      /* one that takes samples */
+	PK_KNOWN_BARRIER,         /* work that tells that work before it is done */
 	PK_KNOWN_STEER,           /* an IPI that tells of packets */
 	PK_KNOWN_STEER_BACK,      /* an IPI that tells of packets' buffers to be freed */
 	PK_KNOWNS,
@@ -354,18 +355,28 @@ struct pk_cpu {
 	/* The hard interrupt that is being handled; see interrupt.bpf.c. */
 	__u64 irq_hits;     /* runs of its hooks */
 	__u64 irq_since;    /* begin of the part of it that is not counted yet; 0: in none */
+	__u64 irq_begin;    /* of all of it, or of the last one */
+	__u64 irq_end;      /* of the last one that ended */
+	__u64 irq_before;   /* when the one before it began, */
+	__u64 due;          /* when the sampling clock was to tick */
 	__u64 irq_ns;       /* counted since the last sample */
 	__u64 irq_party;    /* whom the part is for */
 	__u64 irq_function;
 	__u16 irq_number;
 	__u8 irq_kind;      /* enum pk_interrupt */
 	__u8 irq_basis;
+	__u8 irq_in_softirq;        /* it came in the middle of a softirq */
+	__u8 irq_before_in_softirq; /* and so did the one before it */
+	__u8 pad4[2];
 	__u32 exact_epoch;  /* in which the rows were put into the tables last */
+	__u32 pad5;
 	struct pk_exact exact[PK_EXACT_ROWS];
 
 	/* The sampler's own. */
 	__u64 last_ns;    /* time of the last sample */
 	__u64 steal;      /* time stolen from this CPU, up to then */
+	__u64 carried_ns; /* of samples that were for an interrupt, which is counted otherwise */
+	__u64 work_function; /* of the piece of work that is being sampled */
 	__u64 label;      /* label seen last: its table entry is fresh */
 	__u32 epoch;      /* in which it was seen */
 	__u8 idle;        /* the last sample met the idle task */

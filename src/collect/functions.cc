@@ -101,6 +101,7 @@ constexpr Address known_addresses[] = {
     {"tick_nohz_handler", PK_KNOWN_TICK},  // in 6.9
     {"tick_sched_timer", PK_KNOWN_TICK},
     {"perf_swevent_hrtimer", PK_KNOWN_PERF_CLOCK},
+    {"wq_barrier_func", PK_KNOWN_BARRIER},
     {"rps_trigger_softirq", PK_KNOWN_STEER},
     {"trigger_rx_softirq", PK_KNOWN_STEER_BACK},
 };

@@ -5,6 +5,11 @@
 #include <fstream>
 
 namespace pkprof {
+namespace {
+
+constexpr uint64_t enough_ns = 10'000'000;  // of time with the hooks on, to go by
+
+}  // namespace
 
 const std::string& InterruptNames::of(uint16_t number) {
   const auto [it, fresh] = names_.try_emplace(number);
@@ -27,7 +32,7 @@ bool call_of_kernel(std::string_view function) {
 
 void UnseenInterrupts::estimate(Counts& counts, uint64_t on_ns, uint64_t off_ns) {
   owed_ns_ += off_ns;
-  if (owed_ns_ == 0 || on_ns == 0) return;
+  if (owed_ns_ == 0 || on_ns < enough_ns) return;
   struct Sum {
     uint64_t seen = 0;     // in interrupts
     uint64_t sampled = 0;  // in all else

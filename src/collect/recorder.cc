@@ -41,7 +41,7 @@ void Recorder::add(const KernelSide::Tables& tables) {
   }
   for (const auto& [key, count] : tables.counts) {
     Row row{key, 0};
-    if (key.ustack) {
+    if (key.ustack && key.kind != PK_WORK) {
       // The user stack is the consumer's, and it is the one who is served.
       row.image = processes_.image_of(key.served, key.exec_id);
       (void)user_frames(key.ustack, row.image);
@@ -220,7 +220,7 @@ std::string Recorder::source_of(const pk_key& key, const Label& ran_on, const Fr
     case PK_KTHREAD:
       return "kthread:" + kthread_name(ran_on.comm);
     case PK_WORK:
-      return "work:" + work_name(kernel);
+      return "work:" + work_name(key);
     case PK_IDLING:
       return "idle";
     case PK_INTERRUPT:
@@ -242,23 +242,17 @@ std::string Recorder::source_of(const pk_key& key, const Label& ran_on, const Fr
   return "kernel";
 }
 
-// The function of the piece of work that a kernel thread is at: what its loop calls.
-std::string Recorder::work_name(const Frames& kernel) const {
-  std::string_view inner;
-  for (const FrameId frame : kernel) {
-    const std::string& name = scratch_.text(scratch_.frames()[frame].function);
-    if (name == "process_one_work" || name == "kthread_worker_fn") break;
-    inner = name;
-  }
-  if (inner.empty()) return "unknown";
-  return std::string(inner.substr(0, inner.find('.')));  // x.isra.0 is a part of x
+// The function of the piece of work that a kernel thread is at.
+std::string Recorder::work_name(const pk_key& key) {
+  const std::string name = function_name(kernel_frame(key.ustack));
+  return name.empty() ? "unknown" : name;
 }
 
 LabelId Recorder::served_label(Profile& p, const pk_key& key, const Label& ran_on,
-                               const Frames& kernel) const {
+                               const Frames& kernel) {
   Label label;
   const bool of_kernel = key.kind == PK_KTHREAD ? kthread_of_kernel(kthread_name(ran_on.comm))
-                         : key.kind == PK_WORK  ? work_of_kernel(work_name(kernel))
+                         : key.kind == PK_WORK  ? work_of_kernel(work_name(key))
                          : key.kind == PK_INTERRUPT
                              ? key.vec == PK_INT_CALL &&
                                    (kernel.empty() || call_of_kernel(function_name(kernel.front())))
@@ -349,7 +343,7 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
       if (key.kind != PK_IDLING)
         for (const FrameId f : kernel) stack.push_back(move_frame(f));
       if (key.kind != PK_USER) stack.push_back(pseudo(source));
-      if (key.ustack) {
+      if (key.ustack && key.kind != PK_WORK) {
         if (key.kind == PK_SOFTIRQ && key.syscall != PK_NO_SYSCALL)
           stack.push_back(pseudo("syscall:" + syscall_name(key.syscall, key.compat)));
         for (const FrameId f : user_frames(key.ustack, row.image)) stack.push_back(move_frame(f));

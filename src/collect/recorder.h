@@ -69,9 +69,9 @@ class Recorder {
   std::string source_of(const pk_key& key, const Label& ran_on, const Frames& kernel);
   std::string interrupt_source(const pk_key& key, const Frames& kernel);
   std::string function_name(FrameId frame) const;
-  std::string work_name(const Frames& kernel) const;
+  std::string work_name(const pk_key& key);
   LabelId served_label(Profile& p, const pk_key& key, const Label& ran_on,
-                       const Frames& kernel) const;
+                       const Frames& kernel);
 
   const KernelSymbols* kernel_;
   const KernelSymbols* later_kernel_ = nullptr;
