@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sampler that does nothing: on each CPU a clock of the same kind and frequency as pkprof's, and
+// on it a BPF program that returns at once. What it costs is what any sampler at that frequency
+// costs on this machine; what pkprof costs beyond is pkprof's own.
+//
+//   bare_sampler HZ     samples until SIGINT or SIGTERM; prints "ready" once it does
+//
+// The program is two instructions, so it is given as such: no compiler, no object file.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace {
+
+using pkprof::Fd;
+
+[[noreturn]] void die(const char* what) {
+  std::fprintf(stderr, "bare_sampler: %s: %s\n", what, std::strerror(errno));
+  std::exit(1);
+}
+
+Fd load_program() {
+  const bpf_insn code[] = {
+      {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},  // r0 = 0
+      {.code = BPF_JMP | BPF_EXIT},
+  };
+  Fd program(
+      bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "bare", "GPL", code, std::size(code), nullptr));
+  if (!program.valid()) die("loading the program");
+  return program;
+}
+
+// A clock on the CPU that runs the program; none if there is no such CPU, or it is off.
+Fd sample(int cpu, unsigned long hz, const Fd& program) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_CPU_CLOCK;
+  attr.sample_period = 1'000'000'000 / hz;
+  attr.disabled = 1;
+  Fd event(
+      static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+  if (!event.valid()) {
+    if (errno == ENODEV || errno == EINVAL) return event;
+    die("perf_event_open");
+  }
+  if (ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, program.get())) die("attaching the program");
+  if (ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0)) die("starting the clock");
+  return event;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const unsigned long hz = argc == 2 ? std::strtoul(argv[1], nullptr, 10) : 0;
+  if (hz == 0) {
+    std::fprintf(stderr, "usage: bare_sampler HZ\n");
+    return 2;
+  }
+  const rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+  setrlimit(RLIMIT_MEMLOCK, &all);  // before 5.11 the program counts; later it need not succeed
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGTERM);
+  sigprocmask(SIG_BLOCK, &ends, nullptr);
+
+  const Fd program = load_program();
+  std::vector<Fd> events;
+  for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu) {
+    Fd event = sample(cpu, hz, program);
+    if (event.valid()) events.push_back(std::move(event));
+  }
+  if (events.empty()) die("no CPU could be sampled");
+  std::puts("ready");
+  std::fflush(stdout);
+  int signal = 0;
+  sigwait(&ends, &signal);
+  return 0;
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loads of the overhead suite that are not about the network: each does one thing as fast as it
+// can, until its time is up, and prints how often as "operations".
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "workload.h"
+
+namespace {
+
+using namespace pkprof::workload;
+
+struct Options {
+  Common common;
+  std::string file;
+  uint64_t chunk = 4096;
+  bool direct = false;
+  uint64_t megabytes = 64;
+  uint64_t sync_mb = 16;
+  std::string script;
+  int jobs = 2;
+};
+
+struct Counted {
+  uint64_t operations = 0;
+  uint64_t wall_ns = 0;
+};
+
+// A child that does not outlive us.
+pid_t fork_child() {
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) die("fork");
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+  }
+  return pid;
+}
+
+// Waits for that child, or for any (-1), and wants it to have ended well.
+void reap(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0) {
+    if (errno != EINTR) die("waiting for a child");
+  }
+  if (status != 0) die("a child failed, status " + std::to_string(status), false);
+}
+
+// The cheapest system call.
+Counted getppid_loop(const Options&) {
+  Counted done;
+  const uint64_t start = now_ns();
+  while (!stopped()) {
+    for (int i = 0; i < 100; ++i) syscall(SYS_getppid);
+    done.operations += 100;
+  }
+  done.wall_ns = now_ns() - start;
+  return done;
+}
+
+// A byte to and fro between two processes: on one CPU, two context switches each time.
+Counted ping_pong(const Options&) {
+  int there[2];
+  int back[2];
+  if (pipe2(there, O_CLOEXEC) || pipe2(back, O_CLOEXEC)) die("pipe");
+  char byte = 'x';
+  const pid_t pid = fork_child();
+  if (pid == 0) {
+    close(there[1]);
+    close(back[0]);
+    while (read(there[0], &byte, 1) == 1) {
+      if (write(back[1], &byte, 1) != 1) break;
+    }
+    _exit(0);
+  }
+  close(there[0]);
+  close(back[1]);
+  Counted done;
+  const uint64_t start = now_ns();
+  while (!stopped()) {
+    if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) {
+      if (errno != EINTR) die("the pipe");
+      break;
+    }
+    ++done.operations;
+  }
+  done.wall_ns = now_ns() - start;
+  close(there[1]);
+  reap(pid);
+  close(back[0]);
+  return done;
+}
+
+// Processes one after the other, each another program.
+Counted spawn(const Options&) {
+  Counted done;
+  const uint64_t start = now_ns();
+  while (!stopped()) {
+    const pid_t pid = fork_child();
+    if (pid == 0) {
+      execl("/bin/true", "true", nullptr);
+      _exit(127);
+    }
+    reap(pid);
+    ++done.operations;
+  }
+  done.wall_ns = now_ns() - start;
+  return done;
+}
+
+// As `make -j JOBS` does: a shell for each job, so many at a time. The script's $0 is a number that
+// no other job has at that time. Jobs that have begun are finished, and count in full.
+Counted build(const Options& options) {
+  std::array<pid_t, 64> running = {};
+  const auto slots = static_cast<size_t>(options.jobs);
+  size_t alive = 0;
+  Counted done;
+  const uint64_t start = now_ns();
+  while (alive > 0 || !stopped()) {
+    for (size_t i = 0; i < slots && !stopped(); ++i) {
+      if (running[i] != 0) continue;
+      running[i] = fork_child();
+      if (running[i] == 0) {
+        execl("/bin/sh", "sh", "-e", "-c", options.script.c_str(), std::to_string(i).c_str(),
+              nullptr);
+        _exit(127);
+      }
+      ++alive;
+    }
+    int status = 0;
+    const pid_t pid = waitpid(-1, &status, 0);
+    if (pid < 0 && errno != EINTR && errno != ECHILD) die("waiting for a job");
+    if (pid < 0) continue;
+    if (status != 0) die("a job failed, status " + std::to_string(status), false);
+    for (size_t i = 0; i < slots; ++i) {
+      if (running[i] == pid) running[i] = 0;
+    }
+    --alive;
+    ++done.operations;
+  }
+  done.wall_ns = now_ns() - start;
+  return done;
+}
+
+std::unique_ptr<char, decltype(&std::free)> make_buffer(uint64_t bytes) {
+  std::unique_ptr<char, decltype(&std::free)> buffer(
+      static_cast<char*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096)), &std::free);
+  if (!buffer) die("memory");
+  std::memset(buffer.get(), 0x5a, bytes);
+  return buffer;
+}
+
+// The file from its start to its end, over and over; from the page cache unless past it.
+Counted read_file(const Options& options) {
+  const int fd = open(options.file.c_str(), O_RDONLY | O_CLOEXEC | (options.direct ? O_DIRECT : 0));
+  struct stat info = {};
+  if (fd < 0 || fstat(fd, &info) != 0) die("opening " + options.file);
+  const uint64_t chunks = static_cast<uint64_t>(info.st_size) / options.chunk;
+  if (chunks == 0) die(options.file + " is smaller than one read", false);
+  const auto buffer = make_buffer(options.chunk);
+  Counted done;
+  const uint64_t start = now_ns();
+  while (!stopped()) {
+    const uint64_t at = done.operations % chunks * options.chunk;
+    const ssize_t n = pread(fd, buffer.get(), options.chunk, static_cast<off_t>(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n != static_cast<ssize_t>(options.chunk)) die("reading " + options.file);
+    ++done.operations;
+  }
+  done.wall_ns = now_ns() - start;
+  close(fd);
+  return done;
+}
+
+// Through the page cache, written back every so often by the kernel's flusher thread: syncfs() has
+// it do so, where fsync() would have the caller do it. What is written counts once it is on the
+// disk.
+Counted write_file(const Options& options) {
+  const int fd = open(options.file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) die("opening " + options.file);
+  const auto buffer = make_buffer(options.chunk);
+  const uint64_t size = options.megabytes << 20;
+  const uint64_t batch = options.sync_mb << 20;
+  Counted done;
+  uint64_t written = 0;
+  const uint64_t start = now_ns();
+  do {
+    for (const uint64_t end = written + batch; written < end; written += options.chunk) {
+      const auto at = static_cast<off_t>(written % size);
+      while (pwrite(fd, buffer.get(), options.chunk, at) != static_cast<ssize_t>(options.chunk)) {
+        if (errno != EINTR) die("writing " + options.file);
+      }
+    }
+    while (syncfs(fd) != 0) {
+      if (errno != EINTR) die("syncing " + options.file);
+    }
+    done.operations = written / options.chunk;
+  } while (!stopped());
+  done.wall_ns = now_ns() - start;
+  close(fd);
+  return done;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("One thing, as fast as it goes.");
+  app.option_defaults()->always_capture_default();
+  app.require_subcommand(1);
+  Options options;
+  Counted (*load)(const Options&) = nullptr;
+  const auto add = [&](const char* name, const char* text, Counted (*body)(const Options&)) {
+    auto* sub = app.add_subcommand(name, text);
+    options.common.add_to(*sub);
+    sub->callback([&load, body] { load = body; });
+    return sub;
+  };
+  const CLI::Range chunks(uint64_t{1}, uint64_t{1} << 30);
+
+  add("getppid", "the cheapest system call", getppid_loop);
+  add("switch", "a byte to and fro between two processes", ping_pong);
+  add("spawn", "fork, execute /bin/true, wait", spawn);
+  auto* jobs = add("build", "shell jobs, some at a time", build);
+  jobs->add_option("--script", options.script, "what each job runs; $0 is its slot")->required();
+  jobs->add_option("--jobs", options.jobs, "at a time")->check(CLI::Range(1, 64));
+  auto* reader = add("read", "read a file over and over", read_file);
+  reader->add_option("--file", options.file, "path")->required();
+  reader->add_option("--chunk", options.chunk, "bytes of a read")->check(chunks);
+  reader->add_flag("--direct", options.direct, "past the page cache");
+  auto* writer = add("write", "write a file over and over, with write-back", write_file);
+  writer->add_option("--file", options.file, "path")->required();
+  writer->add_option("--chunk", options.chunk, "bytes of a write")->check(chunks);
+  writer->add_option("--megabytes", options.megabytes, "size of the file");
+  writer->add_option("--sync-mb", options.sync_mb, "write back after so many megabytes");
+  CLI11_PARSE(app, argc, argv);
+
+  begin(options.common);
+  const Counted done = load(options);
+  print_result(
+      {{"program", "bench_load"}, {"wall_ns", done.wall_ns}, {"operations", done.operations}});
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return pkprof::workload::guarded(run, argc, argv);
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "page.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+
+#include "paper.h"
+#include "summary.h"
+#include "table.h"
+#include "targets.h"
+
+namespace pkprof::overhead {
+namespace {
+
+constexpr int kOurFrequency = 997;  // that the targets are set at, and that stands beside 1996
+
+// Cells may come from a log that anybody made: nothing in them may end a cell or begin markup.
+std::string clean(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20) {
+      out += ' ';
+    } else if (c == '<') {
+      out += "&lt;";
+    } else {
+      if (c == '|') out += '\\';
+      out += c;
+    }
+  }
+  return out;
+}
+
+// Between backquotes nothing is markup, but a bar still ends a cell.
+std::string code(const std::string& text) {
+  std::string out = "`";
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    if (c != '`') out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return out + "`";
+}
+
+std::string row(const std::vector<std::string>& cells) {
+  std::string out = "|";
+  for (const std::string& cell : cells) out += " " + cell + " |";
+  return out + "\n";
+}
+
+std::string header(const std::vector<std::string>& cells) {
+  std::string out = row(cells) + "|";
+  for (size_t i = 0; i < cells.size(); ++i) out += "---|";
+  return out + "\n";
+}
+
+std::string cell(const std::optional<Spread>& s) {
+  if (!s) return "–";
+  return three_places(s->median) + " (" + three_places(s->low) + "–" + three_places(s->high) + ")";
+}
+
+std::string number(double value) {
+  std::array<char, 40> text = {};
+  std::snprintf(text.data(), text.size(), "%g", value);
+  return text.data();
+}
+
+// "0.012 under", "0.003 over".
+std::string gap_text(const Gap& gap) {
+  const auto one = [](double d) {
+    std::string text = three_places(d);
+    return text == "-0.000" ? std::string("0.000") : text;
+  };
+  return one(gap.median) + " (" + one(gap.from) + " to " + one(gap.to) + ")";
+}
+
+std::string runs_text(const std::vector<Run>& runs, const Summary& summary) {
+  std::string out;
+  for (const Run& run : runs) {
+    const RunInfo& i = run.info;
+    std::string tools;
+    for (const std::string& tool : i.tools) tools += (tools.empty() ? "" : "; ") + clean(tool);
+    size_t rounds = 0;
+    for (const Slice& s : run.slices) {
+      if (s.variant != kPlain) rounds = std::max(rounds, static_cast<size_t>(s.round));
+    }
+    out += "- " + clean(i.date) + ": Linux " + clean(i.kernel) + ", " + std::to_string(i.cpus) +
+           " CPUs (" + clean(i.cpu) + "), " + std::to_string(i.memory_mb) + " MiB; " +
+           std::to_string(rounds) + " rounds, slices of " + number(i.seconds) + " s";
+    out += tools.empty() ? ".\n" : "; " + tools + ".\n";
+  }
+  std::string frequencies;
+  for (const int hz : summary.frequencies()) {
+    frequencies += (frequencies.empty() ? "" : ", ") + std::to_string(hz);
+  }
+  return out + "\nSamples per second and CPU: " + frequencies + ".\n";
+}
+
+// One row a workload, one column a profiler.
+std::string ratios_text(const std::vector<Run>& runs, const Summary& summary, int hz) {
+  const auto variants = variants_of(runs);
+  std::vector<std::string> names = {"workload", "without"};
+  for (const VariantInfo& v : variants) {
+    names.push_back(v.name == kPlain ? "noise" : clean(v.name));
+  }
+  std::string out = header(names);
+  for (const WorkloadInfo& w : workloads_of(runs)) {
+    const auto plain = summary.plain(w.name);
+    if (!plain) continue;
+    std::vector<std::string> cells = {clean(w.title),
+                                      rate_text(plain->median) + " " + clean(w.unit)};
+    for (const VariantInfo& v : variants) cells.push_back(cell(summary.ratio(w.name, hz, v.name)));
+    out += row(cells);
+  }
+  return out;
+}
+
+std::string targets_text(const std::vector<Run>& runs, const Summary& summary, int hz) {
+  std::string out = header({"workload", "", "under", "by", "at most", ""});
+  bool any = false;
+  for (const WorkloadInfo& w : workloads_of(runs)) {
+    for (const Target& t : targets_for(w.name)) {
+      const auto gap = summary.under(w.name, hz, t.variant, t.reference);
+      if (!gap) continue;
+      any = true;
+      std::array<char, 20> limit = {};
+      std::snprintf(limit.data(), limit.size(), "%.2f", t.limit);
+      out += row(
+          {clean(w.title), t.variant, t.reference, gap_text(*gap), limit.data(), verdict(t, *gap)});
+    }
+  }
+  return any ? out : "";
+}
+
+std::string paper_text(const Summary& summary) {
+  const auto ours = [&](const PaperFigure& figure, const char* variant) {
+    const auto s = summary.ratio(figure.workload, kOurFrequency, variant);
+    return s ? three_places(s->median) : std::string("–");
+  };
+  std::string out = header({"1996", "their KPROF", "their PKPROF", "our bare sampler", "our pkprof",
+                            "our pkprof, hooks always on", "remark"});
+  for (const PaperFigure& f : kPaperFigures) {
+    out += row({std::string(f.measured) + " (" + f.table + ")", f.kprof, f.pkprof, ours(f, "bare"),
+                ours(f, "pkprof"), ours(f, "pkprof-100"), f.remark});
+  }
+  return out;
+}
+
+std::string missing_text(const std::vector<Run>& runs) {
+  std::string out;
+  std::map<std::string, std::pair<int, std::string>> failed;
+  for (const Run& run : runs) {
+    for (const Skip& skip : run.skipped) {
+      out += "- " + code(skip.name) + " was skipped: " + clean(skip.why) + "\n";
+    }
+    for (const Failure& f : run.failures) {
+      auto& [count, why] = failed[code(f.slice.workload) + " with " + code(f.slice.variant)];
+      ++count;
+      why = f.why;
+    }
+  }
+  for (const auto& [where, what] : failed) {
+    out += "- " + where + ": " + std::to_string(what.first) +
+           " slices failed; the last: " + clean(what.second) + "\n";
+  }
+  return out.empty() ? "Nothing was skipped, and nothing failed.\n" : out;
+}
+
+std::string legend_text(const std::vector<Run>& runs) {
+  std::string out = header({"workload", "what it does"});
+  for (const WorkloadInfo& w : workloads_of(runs)) out += row({clean(w.title), clean(w.what)});
+  out += "\n" + header({"profiler", "command"});
+  for (const VariantInfo& v : variants_of(runs)) {
+    out += row({clean(v.name), v.command.empty() ? "none" : code(v.command)});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string page_text(const std::vector<Run>& runs) {
+  const Summary summary(runs);
+  std::string out =
+      "# What profiling costs\n\n"
+      "<!-- Made from a log of measurements by `overhead --page LOG`: do not edit. -->\n\n"
+      "The throughput of a dozen workloads under pkprof, and under others at the same frequency, "
+      "as "
+      "a ratio to their throughput under none. How to measure it on a machine of your own: "
+      "`bench/README.md`.\n\n" +
+      runs_text(runs, summary) +
+      "\nA profiler is started, and while it samples each workload has a slice; then comes the "
+      "next "
+      "profiler, in an order that rotates, with slices under none at the start and the end of each "
+      "turn. A slice is compared with the mean of those two. Each figure is the median over "
+      "rounds, "
+      "with the quartiles in brackets. *noise* is the same for a slice under none, compared with "
+      "those before and after it: differences between single slices that are smaller mean nothing. "
+      "*bare* is an empty program on the same clock: what sampling itself costs here, in timer "
+      "interrupts above all.\n";
+  for (const int hz : summary.frequencies()) {
+    out += "\n## At " + std::to_string(hz) + " Hz\n\n" + ratios_text(runs, summary, hz);
+  }
+  out +=
+      "\n## What we hold ourselves to\n\n"
+      "At 997 Hz pkprof's throughput may be at most 0.01 under that of a bare sampler; with every "
+      "hook on all the time (`--budget 100`) at most 0.04 under it where hooks run most, in the "
+      "UDP "
+      "flood; and nowhere more than 0.01 under `perf record -a -g`. Differences are taken round by "
+      "round; in brackets where their median lies with 95 % confidence, and \"not certain\" where "
+      "the limit lies in there, too. Less than zero: pkprof was the faster.\n";
+  for (const int hz : summary.frequencies()) {
+    const std::string table = targets_text(runs, summary, hz);
+    if (!table.empty()) out += "\n### " + std::to_string(hz) + " Hz\n\n" + table;
+  }
+  out +=
+      "\n## Beside 1996\n\n" + std::string(kPaper) + ". Ours at " + std::to_string(kOurFrequency) +
+      " Hz.\n\n" + paper_text(summary) +
+      "\nThe figures of 1996 are as the paper's text sums up its tables. Its profilers, KPROF and "
+      "PKPROF, had every kernel function call a monitor, as gprof does, and so counted calls; "
+      "pkprof samples: not the same kind of cost.\n" +
+      "\n## What is not in it\n\n" + missing_text(runs) +
+      "\nA profiler's own user code runs on whichever CPU is free: workloads that leave a CPU "
+      "idle do not pay for it. Where there is no hardware counter `perf record` samples on the "
+      "same clock as pkprof.\n" +
+      "\n## What was run\n\n" + legend_text(runs);
+  return out;
+}
+
+}  // namespace pkprof::overhead

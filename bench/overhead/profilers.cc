@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profilers.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+namespace pkprof::overhead {
+namespace {
+
+using namespace std::chrono_literals;
+using testnet::Argv;
+
+constexpr auto kAttachLimit = 20s;
+constexpr auto kEndLimit = 60s;  // perf reads all that it has recorded once more
+
+void pause(std::chrono::duration<double> time) {
+  usleep(static_cast<useconds_t>(time.count() * 1e6));
+}
+
+// Of the process: events of the kernel's perf that it holds. A sampler has one on each CPU.
+long held_events(pid_t pid) {
+  std::error_code error;
+  long count = 0;
+  std::filesystem::directory_iterator files("/proc/" + std::to_string(pid) + "/fd", error);
+  for (; !error && files != std::filesystem::directory_iterator(); files.increment(error)) {
+    std::error_code gone;
+    count += std::filesystem::read_symlink(files->path(), gone) == "anon_inode:[perf_event]";
+  }
+  return count;
+}
+
+}  // namespace
+
+Argv Variant::argv(const Stage& stage, int hz) const {
+  const std::string rate = std::to_string(hz);
+  const std::string file = stage.dir().file(result);
+  const std::string ours = stage.bin("pkprof");
+  if (info.name == "bare") return {stage.bin("bare_sampler"), rate};
+  if (info.name == "pkprof") return {ours, "record", "-a", "-F", rate, "-o", file};
+  if (info.name == "pkprof-100") {
+    return {ours, "record", "-a", "-F", rate, "--budget", "100", "-o", file};
+  }
+  if (info.name == "sampler") {
+    return {ours, "record", "-a", "-F", rate, "--no-attribution", "-o", file};
+  }
+  if (info.name == "perf") {
+    return {find_program("perf"), "record", "-a", "-g", "-F", rate, "-o", file};
+  }
+  return {find_program("bpftrace"), "-e",
+          "profile:hz:" + rate + " { @[kstack, ustack] = count(); }"};
+}
+
+std::vector<Variant> all_variants() {
+  return {
+      {{kPlain, ""}, "", ""},
+      {{"bare", "bare_sampler HZ"}, "", ""},
+      {{"pkprof", "pkprof record -a -F HZ -o FILE"}, "", "pkprof.pb.gz"},
+      {{"pkprof-100", "pkprof record -a -F HZ --budget 100 -o FILE"}, "", "pkprof-100.pb.gz"},
+      {{"sampler", "pkprof record -a -F HZ --no-attribution -o FILE"}, "", "sampler.pb.gz"},
+      {{"perf", "perf record -a -g -F HZ -o FILE"}, "perf", "perf.data"},
+      {{"bpftrace", "bpftrace -e 'profile:hz:HZ { @[kstack, ustack] = count(); }'"},
+       "bpftrace",
+       "bpftrace.txt"},
+  };
+}
+
+Result<Profiler> Profiler::start(const Variant& variant, const Stage& stage, int hz,
+                                 double settle) {
+  const std::string errors = stage.dir().file(variant.info.name + ".stderr");
+  const std::string output = stage.dir().file(variant.info.name + ".stdout");
+  Argv argv = {
+      "/bin/sh", "-c",   R"(errors=$1 output=$2; shift 2; exec "$@" >"$output" 2>"$errors")",
+      "sh",      errors, output};
+  const Argv command = variant.argv(stage, hz);
+  argv.insert(argv.end(), command.begin(), command.end());
+  auto child = testnet::Child::spawn(argv);
+  if (!child) return std::unexpected(child.error());
+  Profiler profiler(std::move(*child),
+                    variant.result.empty() ? "" : stage.dir().file(variant.result), errors);
+  const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+  const auto limit = std::chrono::steady_clock::now() + kAttachLimit;
+  while (held_events(profiler.child_.pid()) < cpus) {
+    if (auto well = profiler.check(); !well) return std::unexpected(well.error());
+    if (std::chrono::steady_clock::now() > limit) return fail("it does not begin to sample");
+    pause(20ms);
+  }
+  pause(std::chrono::duration<double>(settle));
+  if (auto well = profiler.check(); !well) return std::unexpected(well.error());
+  return profiler;
+}
+
+Profiler::~Profiler() {
+  std::error_code ignored;
+  if (!result_.empty()) std::filesystem::remove(result_, ignored);
+}
+
+std::string Profiler::complaint() const {
+  std::ifstream in(errors_);
+  std::string line;
+  std::string last;
+  while (std::getline(in, line)) {
+    if (!line.empty()) last = line;
+  }
+  return last.empty() ? "" : ": " + last;
+}
+
+Result<> Profiler::check() {
+  const auto status = child_.wait(0ms);
+  if (!status) return {};  // it is still there
+  return fail("it ended with status " + std::to_string(*status) + complaint());
+}
+
+Result<> Profiler::stop() {
+  if (auto well = check(); !well) return well;
+  kill(child_.pid(), SIGINT);
+  const auto status = child_.wait(kEndLimit);
+  if (!status) return fail("it did not end when told to");
+  // perf ends by the signal that it was sent.
+  if (*status != 0 && *status != 128 + SIGINT) {
+    return fail("it ended with status " + std::to_string(*status) + complaint());
+  }
+  return {};
+}
+
+}  // namespace pkprof::overhead

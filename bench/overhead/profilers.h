@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the workloads run under: nothing, pkprof in three ways, and others at the same frequency.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "log.h"
+#include "stage.h"
+
+namespace pkprof::overhead {
+
+struct Variant {
+  VariantInfo info;    // "HZ" and "FILE" in the command are filled in
+  std::string needs;   // a program of the system, or "" for one of ours
+  std::string result;  // name of the file that it writes, or ""
+
+  [[nodiscard]] testnet::Argv argv(const Stage& stage, int hz) const;
+};
+
+[[nodiscard]] std::vector<Variant> all_variants();
+
+// A profiler at work. Gone with the object, and what it has written with it.
+class Profiler {
+ public:
+  // Starts it, waits until it has a clock on every CPU, and for so many seconds more: some start
+  // with a rush.
+  [[nodiscard]] static Result<Profiler> start(const Variant& variant, const Stage& stage, int hz,
+                                              double settle);
+  Profiler(Profiler&&) = default;
+  Profiler& operator=(Profiler&&) = delete;
+  ~Profiler();
+
+  // An error if it has ended, with what it said.
+  [[nodiscard]] Result<> check();
+  // Ends it as Ctrl-C does, and waits. An error if it was not well.
+  [[nodiscard]] Result<> stop();
+
+ private:
+  Profiler(testnet::Child child, std::string result, std::string errors)
+      : child_(std::move(child)), result_(std::move(result)), errors_(std::move(errors)) {}
+  [[nodiscard]] std::string complaint() const;
+
+  testnet::Child child_;
+  std::string result_;  // file that it writes
+  std::string errors_;  // file that has its standard error
+};
+
+}  // namespace pkprof::overhead
