@@ -87,6 +87,7 @@ Result<> Campaign::prepare() {
     }
   }
   emit_(to_line(info));
+  std::fprintf(stderr, "trying each workload and profiler\n");
   keep_usable_workloads();
   keep_usable_variants();
   if (stop_) return fail("interrupted");

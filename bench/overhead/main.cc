@@ -138,7 +138,9 @@ int measure(Options& options) {
     file << line << std::flush;
   };
   Campaign campaign(options.plan, stage, emit, interrupted);
-  if (auto r = campaign.prepare(); !r) return complain(r.error().message);
+  if (auto r = campaign.prepare(); !r) {
+    return complain(r.error().message, interrupted ? 130 : 125);
+  }
   campaign.run();
   const auto runs = parse_log(log);
   if (!runs) return complain(runs.error().message);

@@ -86,7 +86,8 @@ std::string runs_text(const std::vector<Run>& runs, const Summary& summary) {
     }
     out += "- " + clean(i.date) + ": Linux " + clean(i.kernel) + ", " + std::to_string(i.cpus) +
            " CPUs (" + clean(i.cpu) + "), " + std::to_string(i.memory_mb) + " MiB; " +
-           std::to_string(rounds) + " rounds, slices of " + number(i.seconds) + " s";
+           std::to_string(rounds) + (rounds == 1 ? " round" : " rounds") + ", slices of " +
+           number(i.seconds) + " s";
     out += tools.empty() ? ".\n" : "; " + tools + ".\n";
   }
   std::string frequencies;
