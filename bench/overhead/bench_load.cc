@@ -27,6 +27,7 @@ struct Options {
   std::string file;
   uint64_t chunk = 4096;
   bool direct = false;
+  int processes = 0;
   uint64_t megabytes = 64;
   uint64_t sync_mb = 16;
   std::string script;
@@ -164,24 +165,33 @@ std::unique_ptr<char, decltype(&std::free)> make_buffer(uint64_t bytes) {
 }
 
 // The file from its start to its end, over and over; from the page cache unless past it.
-Counted read_file(const Options& options) {
+uint64_t read_over_and_over(const Options& options) {
   const int fd = open(options.file.c_str(), O_RDONLY | O_CLOEXEC | (options.direct ? O_DIRECT : 0));
   struct stat info = {};
   if (fd < 0 || fstat(fd, &info) != 0) die("opening " + options.file);
   const uint64_t chunks = static_cast<uint64_t>(info.st_size) / options.chunk;
   if (chunks == 0) die(options.file + " is smaller than one read", false);
   const auto buffer = make_buffer(options.chunk);
-  Counted done;
-  const uint64_t start = now_ns();
+  uint64_t done = 0;
   while (!stopped()) {
-    const uint64_t at = done.operations % chunks * options.chunk;
+    const uint64_t at = done % chunks * options.chunk;
     const ssize_t n = pread(fd, buffer.get(), options.chunk, static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;
     if (n != static_cast<ssize_t>(options.chunk)) die("reading " + options.file);
-    ++done.operations;
+    ++done;
   }
-  done.wall_ns = now_ns() - start;
   close(fd);
+  return done;
+}
+
+Counted read_file(const Options& options) {
+  Counted done;
+  const uint64_t start = now_ns();
+  const auto readers = run_workers(options.processes, [&](int, WorkerStats& mine) {
+    mine.operations = read_over_and_over(options);
+  });
+  for (const WorkerStats& reader : readers) done.operations += reader.operations;
+  done.wall_ns = now_ns() - start;
   return done;
 }
 
@@ -238,6 +248,8 @@ int run(int argc, char** argv) {
   reader->add_option("--file", options.file, "path")->required();
   reader->add_option("--chunk", options.chunk, "bytes of a read")->check(chunks);
   reader->add_flag("--direct", options.direct, "past the page cache");
+  reader->add_option("--processes", options.processes, "that read; 0: this one")
+      ->check(CLI::Range(0, 64));
   auto* writer = add("write", "write a file over and over, with write-back", write_file);
   writer->add_option("--file", options.file, "path")->required();
   writer->add_option("--chunk", options.chunk, "bytes of a write")->check(chunks);

@@ -2,14 +2,17 @@
 #include "stage.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 #include <vector>
 
 namespace pkprof::overhead {
@@ -17,6 +20,18 @@ namespace {
 
 constexpr uint64_t kDiskMegabytes = 512;
 constexpr size_t kFileMegabytes = 64;
+constexpr std::string_view kDirPrefix = "pkprof-overhead-";  // then the pid, then something random
+
+void remove_leftovers(const std::filesystem::path& parent) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kDirPrefix)) continue;
+    const int pid = std::atoi(name.c_str() + kDirPrefix.size());
+    if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH) continue;
+    std::filesystem::remove_all(entry.path(), error);
+  }
+}
 
 // While it lives files without a name are made in memory, if there is room for the disk: the noise
 // of a real disk is not what is measured.
@@ -50,7 +65,10 @@ class InMemory {
 }  // namespace
 
 Result<TempDir> TempDir::create() {
-  std::string path = (std::filesystem::temp_directory_path() / "pkprof-overhead-XXXXXX").string();
+  const auto parent = std::filesystem::temp_directory_path();
+  remove_leftovers(parent);
+  std::string path =
+      (parent / (std::string(kDirPrefix) + std::to_string(getpid()) + "-XXXXXX")).string();
   if (mkdtemp(path.data()) == nullptr) return fail_errno("making a directory like " + path);
   chmod(path.c_str(), 0755);  // a web server does not stay root
   return TempDir(path);

@@ -14,7 +14,8 @@
 
 namespace pkprof::overhead {
 
-// A directory of our own, gone with the object.
+// A directory of our own, gone with the object. Those of processes that were killed go when the
+// next one is made.
 class TempDir {
  public:
   [[nodiscard]] static Result<TempDir> create();
