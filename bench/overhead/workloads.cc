@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads.h"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -139,7 +141,7 @@ Result<> start_nginx(Stage& stage) {
   const std::string knock = "exec 3<>/dev/tcp/" + std::string(Pair::kServer4) + "/8080";
   for (int i = 0; i < 100; ++i) {
     if ((*pair)->client.exec({"bash", "-c", "{ " + knock + "; } 2>/dev/null"})) return {};
-    (void)testnet::run_command({"sleep", "0.05"});
+    usleep(50'000);
   }
   return fail("nginx does not answer");
 }
@@ -186,8 +188,9 @@ std::string unit_text() {
   std::string text = "#include <stddef.h>\n";
   for (int i = 0; i < kFunctions; ++i) {
     const std::string n = std::to_string(i);
-    text += "size_t f" + n + "(const int *a, size_t n) { size_t s = " + n +
-            "; for (size_t i = 0; i < n; ++i) s += a[i] > " + n + " ? a[i] : i; return s; }\n";
+    text.append("size_t f").append(n).append("(const int *a, size_t n) { size_t s = ").append(n);
+    text.append("; for (size_t i = 0; i < n; ++i) s += a[i] > ").append(n);
+    text.append(" ? a[i] : i; return s; }\n");
   }
   return text;
 }
