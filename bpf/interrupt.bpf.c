@@ -11,7 +11,7 @@
 #include "interrupt.bpf.h"
 
 #include "compat.bpf.h"
-#include "count.bpf.h"
+#include "exact.bpf.h"
 #include "hook.bpf.h"
 #include "run.bpf.h"
 #include "served.bpf.h"
@@ -28,65 +28,19 @@ static __always_inline struct pk_cpu *pk_interrupt_hook(void)
 	return c;
 }
 
-static __noinline int pk_put_row(struct pk_cpu *c, struct pk_exact *row)
-{
-	struct pk_key *key;
-
-	if (!c || !row || !row->count)
-		return 0;
-	key = pk_fresh_key();
-	key->ran_on = row->ran_on;
-	key->served = row->served;
-	key->served_kind = row->served & PK_OBJECT ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
-	key->kstack = row->function;
-	key->syscall = row->number;
-	key->kind = PK_INTERRUPT;
-	key->vec = row->kind;
-	key->basis = row->basis;
-	key->reason = PK_UNTRACKED;
-	pk_count(c, key, row->ns, row->count);
-	row->ns = 0;
-	row->count = 0;
-	return 0;
-}
-
-int pk_put_exact(struct pk_cpu *c)
-{
-	if (!c)
-		return 0;
-	for (__u32 i = 0; i < PK_EXACT_ROWS; i++)
-		pk_put_row(c, &c->exact[i]);
-	return 0;
-}
-
 /* Ends a part of the interrupt: counts it, and begins the next. */
 static __noinline int pk_end_part(struct pk_cpu *c)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 now = bpf_ktime_get_ns();
-	struct pk_exact *row;
-	__u64 ran_on, served;
+	__u64 now = bpf_ktime_get_ns(), ns;
 
-	if (!c || !started)
+	if (!c)
 		return 0;
-	served = c->irq_party ? c->irq_party : PK_UNKNOWN_PARTY;
-	ran_on = task->pid ? pk_label_of(task) : PK_IDLE;
-	row = &c->exact[(ran_on >> 32 ^ c->irq_function >> 4 ^ c->irq_number) &
-			(PK_EXACT_ROWS - 1)];
-	if (row->served != served || row->ran_on != ran_on || row->function != c->irq_function ||
-	    row->kind != c->irq_kind || row->number != c->irq_number || !row->count) {
-		pk_put_row(c, row);
-		pk_current_label(c, task); /* so that user space knows it */
-		row->ran_on = ran_on;
-		row->served = served;
-		row->function = c->irq_function;
-		row->number = c->irq_number;
-		row->kind = c->irq_kind;
-		row->basis = c->irq_basis;
-	}
-	row->ns += now - c->irq_since;
-	row->count++;
-	c->irq_ns += now - c->irq_since;
+	ns = now - c->irq_since;
+	if (!c->irq.served)
+		c->irq.served = PK_UNKNOWN_PARTY;
+	pk_add_exact(c, &c->irq, ns);
+	c->irq_ns += ns;
+	c->irq_sum += ns;
 	c->irq_since = now;
 	return 0;
 }
@@ -96,11 +50,12 @@ static __always_inline int pk_begin(struct pk_cpu *c, __u8 kind, __u64 party)
 	c->irq_before = c->irq_begin;
 	c->irq_before_in_softirq = c->irq_in_softirq;
 	c->irq_in_softirq = pk_serving_softirq(c) == 1;
-	c->irq_kind = kind;
-	c->irq_number = 0;
-	c->irq_function = 0;
-	c->irq_party = party;
-	c->irq_basis = PK_BASIS_OWN;
+	c->irq.kind = kind;
+	c->irq.number = 0;
+	c->irq.function = 0;
+	c->irq.served = party;
+	c->irq.basis = PK_BASIS_OWN;
+	c->irq_sum_at_begin = c->irq_sum;
 	c->irq_begin = bpf_ktime_get_ns();
 	c->irq_since = c->irq_begin;
 	return 0;
@@ -120,19 +75,19 @@ int pk_interrupt_was_for(struct pk_cpu *c, __u64 party, __u32 basis)
 {
 	if (!c || !c->irq_since)
 		return 0;
-	c->irq_party = party;
-	c->irq_basis = basis;
+	c->irq.served = party;
+	c->irq.basis = basis;
 	return pk_end_part(c);
 }
 
 /* What follows in this interrupt is for this party, because it has this function called. */
 static __always_inline void pk_turn_to(struct pk_cpu *c, __u64 function, __u64 party, __u8 basis)
 {
-	if (c->irq_function || c->irq_kind == PK_INT_DEVICE)
+	if (c->irq.function || c->irq.kind == PK_EXACT_DEVICE)
 		pk_end_part(c);
-	c->irq_function = function;
-	c->irq_party = party;
-	c->irq_basis = basis;
+	c->irq.function = function;
+	c->irq.served = party;
+	c->irq.basis = basis;
 }
 
 SEC("?tp_btf/irq_handler_entry")
@@ -140,9 +95,9 @@ int BPF_PROG(pk_irq_entry, int irq, struct irqaction *action)
 {
 	struct pk_cpu *c = pk_interrupt_hook();
 
-	pk_begin(c, PK_INT_DEVICE, 0);
-	c->irq_number = irq;
-	c->irq_function = (__u64)action->handler;
+	pk_begin(c, PK_EXACT_DEVICE, 0);
+	c->irq.number = irq;
+	c->irq.function = (__u64)action->handler;
 	return 0;
 }
 
@@ -165,21 +120,21 @@ int BPF_PROG(pk_irq_exit, int irq)
 
 	__u32 raised;
 
-	if (c->irq_party)
+	if (c->irq.served)
 		return pk_end(c);
 	raised = pk_raised(c);
-	c->irq_basis = PK_BASIS_VOTED;
+	c->irq.basis = PK_BASIS_VOTED;
 	if (raised & (1 << PK_VEC_NET_RX | 1 << PK_VEC_NET_TX))
-		c->irq_party = pk_network_object();
+		c->irq.served = pk_network_object();
 	else if (raised & 1 << PK_VEC_BLOCK)
-		c->irq_party = pk_disk_object();
+		c->irq.served = pk_disk_object();
 	return pk_end(c);
 }
 
 SEC("?raw_tp/local_timer_entry")
 int pk_local_timer_entry(void *ctx)
 {
-	return pk_begin(pk_interrupt_hook(), PK_INT_TIMER, PK_KERNEL);
+	return pk_begin(pk_interrupt_hook(), PK_EXACT_TIMER, PK_KERNEL);
 }
 
 /* The end of every interrupt but a device's. */
@@ -200,15 +155,15 @@ int pk_call_entry(void *ctx)
 {
 	struct pk_cpu *c = pk_interrupt_hook();
 
-	pk_begin(c, PK_INT_CALL, config.share_calls ? pk_calls_object() : PK_KERNEL);
-	c->irq_basis = config.share_calls ? PK_BASIS_VOTED : PK_BASIS_OWN;
+	pk_begin(c, PK_EXACT_CALL, config.share_calls ? pk_calls_object() : PK_KERNEL);
+	c->irq.basis = config.share_calls ? PK_BASIS_VOTED : PK_BASIS_OWN;
 	return 0;
 }
 
 SEC("?raw_tp/irq_work_entry")
 int pk_irq_work_entry(void *ctx)
 {
-	return pk_begin(pk_interrupt_hook(), PK_INT_WORK, PK_KERNEL);
+	return pk_begin(pk_interrupt_hook(), PK_EXACT_WORK, PK_KERNEL);
 }
 
 /* Asking a CPU to look for another task is noted under that CPU. */
@@ -222,11 +177,11 @@ int pk_reschedule_entry(void *ctx)
 {
 	struct pk_cpu *c = pk_interrupt_hook();
 
-	pk_begin(c, PK_INT_RESCHEDULE, pk_noted(pk_reschedule_object(bpf_get_smp_processor_id())));
-	c->irq_basis = PK_BASIS_QUEUER;
-	if (!c->irq_party) {
-		c->irq_party = PK_KERNEL;
-		c->irq_basis = PK_BASIS_OWN;
+	pk_begin(c, PK_EXACT_RESCHEDULE, pk_noted(pk_reschedule_object(bpf_get_smp_processor_id())));
+	c->irq.basis = PK_BASIS_QUEUER;
+	if (!c->irq.served) {
+		c->irq.served = PK_KERNEL;
+		c->irq.basis = PK_BASIS_OWN;
 	}
 	return 0;
 }
@@ -242,7 +197,17 @@ int BPF_PROG(pk_ipi_send, unsigned int cpu, unsigned long callsite, void *callba
 	return 0;
 }
 
-enum { PK_CALL_POLLED = 1 }; /* irq_number of PK_INT_CALL, where there was no interrupt */
+enum { PK_CALL_POLLED = 1 }; /* .number of PK_EXACT_CALL, where there was no interrupt */
+
+/* Before there was a tracepoint: what every reschedule goes through. */
+SEC("?fentry/native_smp_send_reschedule")
+int BPF_PROG(pk_send_reschedule, int cpu)
+{
+	struct pk_cpu *c = pk_interrupt_hook();
+
+	pk_note(pk_reschedule_object(cpu), pk_party_now(c));
+	return 0;
+}
 
 static __always_inline __u64 pk_call_object(__u64 csd)
 {
@@ -278,8 +243,8 @@ int pk_csd_entry(struct bpf_raw_tracepoint_args *ctx)
 	if (!c->irq_since) {
 		if (bpf_get_current_task_btf()->pid)
 			return 0; /* called on the CPU itself */
-		pk_begin(c, PK_INT_CALL, 0);
-		c->irq_number = PK_CALL_POLLED;
+		pk_begin(c, PK_EXACT_CALL, 0);
+		c->irq.number = PK_CALL_POLLED;
 	}
 	pk_turn_to(c, function, pk_noted(pk_call_object(csd)), PK_BASIS_QUEUER);
 	return 0;
@@ -290,7 +255,7 @@ int pk_csd_exit(void *ctx)
 {
 	struct pk_cpu *c = pk_interrupt_hook();
 
-	return c->irq_kind == PK_INT_CALL && c->irq_number == PK_CALL_POLLED ? pk_end(c) : 0;
+	return c->irq.kind == PK_EXACT_CALL && c->irq.number == PK_CALL_POLLED ? pk_end(c) : 0;
 }
 
 /* Before there were tracepoints: those who have functions called share what the calls take. */
@@ -304,7 +269,8 @@ int BPF_PROG(pk_call_many)
 {
 	struct pk_cpu *c = pk_interrupt_hook();
 
-	return pk_vote_for_calls(c, pk_party_now(c));
+	pk_vote_for_calls(c, pk_party_now(c));
+	return 0;
 }
 
 SEC("?fentry/smp_call_function_single")
@@ -312,7 +278,8 @@ int BPF_PROG(pk_call_one)
 {
 	struct pk_cpu *c = pk_interrupt_hook();
 
-	return pk_vote_for_calls(c, pk_party_now(c));
+	pk_vote_for_calls(c, pk_party_now(c));
+	return 0;
 }
 
 SEC("?fentry/smp_call_function_single_async")
@@ -320,8 +287,9 @@ int BPF_PROG(pk_call_later, int cpu, struct __call_single_data *csd)
 {
 	struct pk_cpu *c = pk_interrupt_hook();
 
-	return pk_vote_for_calls(c, pk_is_steering((__u64)csd->func) ? pk_network_object() :
-								       pk_party_now(c));
+	pk_vote_for_calls(c, pk_is_steering((__u64)csd->func) ? pk_network_object() :
+								pk_party_now(c));
+	return 0;
 }
 
 static __always_inline __u64 pk_sleeper_of(__u64 timer)

@@ -26,7 +26,4 @@ static __always_inline __u64 pk_interrupts_took(struct pk_cpu *c, __u64 now)
 	return took;
 }
 
-/* The exact rows that this CPU keeps go into the tables. */
-int pk_put_exact(struct pk_cpu *c);
-
 #endif

@@ -24,7 +24,7 @@ static __noinline int pk_take(struct pk_cpu *c, void *ctx, __u64 object, __u8 ba
 	if (!(task->flags & PF_KTHREAD)) {
 		pk_current_syscall(task, &who);
 		s = bpf_map_lookup_elem(&scratch, &one);
-		if (s)
+		if (s && !config.measure)
 			who.ustack = pk_user_stack(c, ctx, &s->stack);
 		who.exec_id = task->self_exec_id;
 	}

@@ -11,6 +11,7 @@
  */
 #include "account.bpf.h"
 #include "block.bpf.h"
+#include "exact.bpf.h"
 #include "interrupt.bpf.h"
 #include "net.bpf.h"
 #include "party.bpf.h"
@@ -72,7 +73,7 @@ static __always_inline void pk_take_off_interrupts(struct pk_cpu *c, struct pk_c
 		return;
 	charge->ns -= took < charge->ns ? took : charge->ns;
 	if (c->irq_since && self)
-		c->irq_party = self;
+		c->irq.served = self;
 }
 
 /*
@@ -124,6 +125,7 @@ static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charg
 	key->kind = PK_STOLEN;
 	key->vec = PK_VEC_NONE;
 	pk_count(c, key, took, 0);
+	c->run_since += c->run_since ? took : 0;
 }
 
 /* Work that a hook names, if it is on. */
@@ -235,7 +237,8 @@ static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data
 			pk_current_syscall(task, key);
 			pk_vote(c, pk_rcu_object(), charge->ran_on, charge->ns, PK_VOTE_FADES);
 		}
-		key->ustack = pk_user_stack(c, ctx, buf);
+		if (!config.measure)
+			key->ustack = pk_user_stack(c, ctx, buf);
 		key->exec_id = task->self_exec_id;
 	}
 	return pk_count(c, key, charge->ns, charge->samples);
@@ -348,6 +351,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	}
 	pk_sample_own(c, ctx, task, &s->stack, charge);
 out:
+	pk_measure_run(c);
 	pk_cast_votes(c);
 	c->sampling = 0;
 	return 0;

@@ -132,12 +132,12 @@ static __always_inline struct pk_cpu *this_cpu(void)
 }
 
 /*
- * What interrupts what: the sampler a hook on a hard interrupt, that a hook elsewhere. Each has
- * memory of its own, or it would find the other's there when it goes on.
+ * What interrupts what: the sampler a hook on a hard interrupt, that one on a softirq's end, that a
+ * hook elsewhere. Each has memory of its own, or it would find the other's there when it goes on.
  */
 static __always_inline __u32 pk_level(struct pk_cpu *c)
 {
-	__u32 level = c->sampling ? 1 : c->irq_since ? 2 : 0;
+	__u32 level = c->sampling ? 1 : c->irq_since ? 2 : c->measuring ? 3 : 0;
 
 	return level & (PK_LEVELS - 1);
 }

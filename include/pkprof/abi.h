@@ -72,6 +72,7 @@ enum pk_kind {
 	PK_WORK = 5, /* a kernel thread at a piece of work that was queued */
 	PK_INTERRUPT = 6, /* a hard interrupt, by its entry and exit; .vec says which kind */
 	PK_STOLEN = 7,    /* not this machine's time */
+	PK_MEASURED = 8,  /* a task's turn or a softirq, by its entry and exit; .vec says which */
 };
 
 /* Softirq vectors as the kernel numbers them (include/linux/interrupt.h). */
@@ -89,13 +90,15 @@ enum pk_vec {
 	PK_VEC_NONE = 0xff, /* between the vectors: softirq entry and exit */
 };
 
-/* Kinds of hard interrupts. */
-enum pk_interrupt {
-	PK_INT_DEVICE = 0, /* pk_key.syscall is its number, .kstack its handler */
-	PK_INT_TIMER,      /* the CPU's own timer; .kstack: the high-resolution timer's function */
-	PK_INT_CALL,       /* another CPU wants a function called; .kstack is the function */
-	PK_INT_RESCHEDULE, /* another CPU wants this one to look whether to run another task */
-	PK_INT_WORK,       /* what this CPU put off until it could be interrupted */
+/* What is measured by entry and exit: hard interrupts and, where all of it is, the rest. */
+enum pk_exact_kind {
+	PK_EXACT_DEVICE = 0, /* pk_key.syscall is its number, .kstack its handler */
+	PK_EXACT_TIMER,      /* the CPU's own timer; .kstack: the high-resolution timer's function */
+	PK_EXACT_CALL,       /* another CPU wants a function called; .kstack is the function */
+	PK_EXACT_RESCHEDULE, /* another CPU wants this one to look whether to run another task */
+	PK_EXACT_WORK,       /* what this CPU put off until it could be interrupted */
+	PK_EXACT_RUN,        /* a task was on the CPU, but for interrupts and softirqs */
+	PK_EXACT_SOFTIRQ,    /* a softirq; pk_key.syscall is the vector */
 };
 
 /* Same numbers as pkprof::Basis. */
@@ -121,7 +124,7 @@ struct pk_key {
 	__u16 syscall; /* that the task (or the consumer) was in; PK_NO_SYSCALL; number of an interrupt */
 	__u8 compat;  /* the syscall number is of the 32-bit table */
 	__u8 kind;    /* enum pk_kind */
-	__u8 vec;     /* enum pk_vec, for PK_SOFTIRQ; enum pk_interrupt, for PK_INTERRUPT */
+	__u8 vec;     /* enum pk_vec, for PK_SOFTIRQ; enum pk_exact_kind, for PK_INTERRUPT */
 	__u8 basis;   /* enum pk_basis */
 	__u8 served_kind;
 	__u8 reason; /* PK_SERVED_OBJECT: enum pk_reason should nobody own it */
@@ -189,7 +192,7 @@ struct pk_exact {
 	__u64 ns;
 	__u32 count;
 	__u16 number;
-	__u8 kind; /* enum pk_interrupt */
+	__u8 kind; /* enum pk_exact_kind */
 	__u8 basis;
 };
 static_assert(sizeof(struct pk_exact) == 40, "pk_exact has no hidden padding");
@@ -283,6 +286,7 @@ struct pk_config {
 	__u64 timer_function[PK_TIMERS]; /* addresses, by enum pk_timer; 0 when not known */
 	__u64 known[PK_KNOWNS];   /* the same by enum pk_known */
 	__u64 share_calls;        /* functions that CPUs call for one another: by votes, not by notes */
+	__u64 measure;            /* all of the time, by entry and exit */
 };
 
 /* Per-CPU counters; what went wrong is never silent. */
@@ -357,20 +361,27 @@ struct pk_cpu {
 	__u64 irq_since;    /* begin of the part of it that is not counted yet; 0: in none */
 	__u64 irq_begin;    /* of all of it, or of the last one */
 	__u64 irq_end;      /* of the last one that ended */
-	__u64 irq_before;   /* when the one before it began, */
-	__u64 due;          /* when the sampling clock was to tick */
+	__u64 irq_before;   /* when the one before it began */
 	__u64 irq_ns;       /* counted since the last sample */
-	__u64 irq_party;    /* whom the part is for */
-	__u64 irq_function;
-	__u16 irq_number;
-	__u8 irq_kind;      /* enum pk_interrupt */
-	__u8 irq_basis;
+	__u64 irq_sum;      /* counted ever */
+	__u64 irq_sum_at_begin;
+	__u64 due;          /* when the sampling clock was to tick */
+	struct pk_exact irq; /* what the part is, and whom it is for */
 	__u8 irq_in_softirq;        /* it came in the middle of a softirq */
 	__u8 irq_before_in_softirq; /* and so did the one before it */
-	__u8 pad4[2];
+	__u8 measuring;             /* a softirq's end is being measured */
+	__u8 pad4;
+
+	/* Where all of the time is measured; see measure.bpf.c. */
 	__u32 exact_epoch;  /* in which the rows were put into the tables last */
-	__u32 pad5;
 	struct pk_exact exact[PK_EXACT_ROWS];
+	struct pk_exact run;
+	struct pk_exact softirq;
+	__u64 run_since;    /* the current task's time is measured up to here; 0: not yet */
+	__u64 run_off;      /* of interrupts and softirqs ever, up to then */
+	__u64 softirq_since; /* begin of the softirq that runs; 0: none does */
+	__u64 softirq_off;  /* of interrupts ever, up to then */
+	__u64 softirq_sum;  /* in softirqs ever */
 
 	/* The sampler's own. */
 	__u64 last_ns;    /* time of the last sample */

@@ -23,6 +23,7 @@ struct CommandLine {
 void add_run(CLI::App& app, CommandLine& line);
 void add_record(CLI::App& app, CommandLine& line);
 void add_report(CLI::App& app, CommandLine& line);
+void add_stat(CLI::App& app, CommandLine& line);
 void add_doctor(CLI::App& app, CommandLine& line);
 
 // "pkprof: what failed" on stderr; returns `status`.

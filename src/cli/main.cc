@@ -36,6 +36,7 @@ int run_command_line(std::vector<std::string> words) {
   add_run(app, line);
   add_record(app, line);
   add_report(app, line);
+  add_stat(app, line);
   add_doctor(app, line);
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {

@@ -67,7 +67,9 @@ Capability lockdown() {
 
 void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols* symbols) {
   Capability sampling{"sampling", false, "", "nothing can be recorded"};
-  auto side = KernelSide::load(facts, symbols, {});
+  KernelSideOptions options;
+  options.measure = true;
+  auto side = KernelSide::load(facts, symbols, options);
   Result<> up = side ? side->attach() : std::unexpected(side.error());
   if (up) up = side->enable();
   if (!up) {

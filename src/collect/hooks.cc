@@ -26,6 +26,7 @@ constexpr const char* completing = "disks: completed requests";
 constexpr const char* reclaiming = "memory: who makes kswapd run";
 constexpr const char* compacting = "memory: who makes kcompactd run";
 constexpr const char* interrupts = "interrupts: exact time";
+constexpr const char* all_time = "measuring all of the time";
 constexpr const char* sleepers = "interrupts: whose timers";
 constexpr const char* calls = "interrupts: who has other CPUs call functions";
 constexpr const char* reschedules = "interrupts: who has other CPUs look for tasks";
@@ -54,6 +55,7 @@ constexpr Need needs[] = {
     {reclaiming, "the work of kswapd stays unclaimed"},
     {compacting, "the work of kcompactd stays unclaimed"},
     {interrupts, "the time of hard interrupts is charged to whatever was interrupted"},
+    {all_time, "pkprof stat cannot measure"},
     {sleepers, "timers' interrupts are the kernel's"},
     {calls, "function calls between CPUs are the kernel's"},
     {reschedules, "reschedule interrupts are the kernel's"},
@@ -113,6 +115,11 @@ constexpr Hook hooks[] = {
     {"pk_call_one", calls, "smp_call_function_single", 0, true, 1, HookGroup::interrupts},
     {"pk_call_later", calls, "smp_call_function_single_async", 0, true, 1, HookGroup::interrupts},
     {"pk_ipi_send", reschedules, "ipi_send_cpu", 3, false, 0, HookGroup::interrupts},
+    {"pk_send_reschedule", reschedules, "native_smp_send_reschedule", 0, true, 1,
+     HookGroup::interrupts},
+    {"pk_sched_switch", all_time, "sched_switch", 3, false, 0, HookGroup::measure},
+    {"pk_softirq_entry", all_time, "softirq_entry", 1, false, 0, HookGroup::measure},
+    {"pk_softirq_exit", all_time, "softirq_exit", 1, false, 0, HookGroup::measure},
 };
 
 }  // namespace

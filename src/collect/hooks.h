@@ -20,8 +20,9 @@ enum class HookGroup {
   always,      // rare hooks, that remember who gave work: no budget turns them off
   work,        // for each packet, page or timer
   interrupts,  // for each hard interrupt
+  measure,     // for each task's turn and each softirq; only where all of the time is measured
 };
-inline constexpr size_t hook_groups = 3;
+inline constexpr size_t hook_groups = 4;
 
 struct Hook {
   const char* program;  // in the BPF object; one without arguments may be attached in many places

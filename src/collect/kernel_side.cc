@@ -60,6 +60,14 @@ Fd open_sampler(int cpu, uint64_t hz) {
       static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
 }
 
+// Whether something serves what these options ask for.
+bool is_asked_for(const Need& need, const KernelSideOptions& options) {
+  return std::ranges::any_of(all_hooks(), [&](const Hook& h) {
+    return h.need == std::string_view(need.name) &&
+           (h.group != HookGroup::measure || options.measure);
+  });
+}
+
 // Reads a hash table whole and empties it.
 template <typename K, typename V>
 Result<> drain_table(int fd, uint32_t capacity, std::vector<std::pair<K, V>>& out) {
@@ -114,6 +122,7 @@ struct KernelSide::Impl {
   Result<> open_and_load(const KernelFacts& facts, const FunctionTable* functions);
   void choose(const KernelFacts& facts);
   Result<> use_tables(int which, std::launch stacks_update);
+  void run_everywhere(bpf_program* program);
   void warm_tables();
   void introduce();
   void note(const char* name, bool works, std::string how, const char* costs) {
@@ -127,6 +136,7 @@ void KernelSide::Impl::choose(const KernelFacts& facts) {
   std::map<std::string_view, int> ways;
   for (const Hook& hook : all_hooks()) {
     if (!options.hooks || refused.contains(hook.program) || !hook_exists(hook, facts)) continue;
+    if (hook.group == HookGroup::measure && !options.measure) continue;
     if (ways.try_emplace(hook.need, hook.way).first->second == hook.way) hooks.push_back(&hook);
   }
 }
@@ -144,6 +154,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
   s->rodata->config.preempt_count = facts.preempt_count_offset();
   s->rodata->config.softirq_pending = facts.softirq_pending_offset();
   s->rodata->config.cpustat = facts.percpu_offset("kernel_cpustat");
+  s->rodata->config.measure = options.measure;
   s->rodata->config.share_calls = std::ranges::none_of(
       hooks, [](const Hook* h) { return h->program == std::string_view("pk_csd_entry"); });
   s->rodata->config.period = 1'000'000'000 / options.frequency_hz;
@@ -166,7 +177,8 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
     const std::string_view name = bpf_program__name(program);
     const bool wanted =
         name == "pk_sample" || name == "pk_warm" || name == "pk_introduce" ||
-        (name == "pk_empty" && options.hooks) || (name == "pk_iter_sockets" && options.hooks) ||
+        (name == "pk_measure_now" && options.measure) || (name == "pk_empty" && options.hooks) ||
+        (name == "pk_iter_sockets" && options.hooks) ||
         std::any_of(hooks.begin(), hooks.end(), [&](const Hook* h) { return h->program == name; });
     bpf_program__set_autoload(program, wanted && !refused.contains(std::string(name)));
   }
@@ -213,13 +225,17 @@ void KernelSide::Impl::introduce() {
   bpf_prog_test_run_opts(bpf_program__fd(skeleton->progs.pk_introduce), &run);
 }
 
+void KernelSide::Impl::run_everywhere(bpf_program* program) {
+  const int fd = bpf_program__fd(program);
+  for (uint32_t cpu = 0; fd >= 0 && cpu < cpus; ++cpu) {
+    LIBBPF_OPTS(bpf_test_run_opts, run, .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
+    bpf_prog_test_run_opts(fd, &run);
+  }
+}
+
 // See pk_warm in account.bpf.c. Where it cannot be run, a few stacks are lost and counted.
 void KernelSide::Impl::warm_tables() {
-  const int program = bpf_program__fd(skeleton->progs.pk_warm);
-  for (uint32_t cpu = 0; program >= 0 && cpu < cpus; ++cpu) {
-    LIBBPF_OPTS(bpf_test_run_opts, run, .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
-    bpf_prog_test_run_opts(program, &run);
-  }
+  run_everywhere(skeleton->progs.pk_warm);
 }
 
 Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbols* symbols,
@@ -281,6 +297,7 @@ Result<> KernelSide::attach() {
   for (auto& cpu : m.skeleton->bss->cpus) cpu.window = cpu.irq_window = m.windows;
   if (m.options.hooks) {
     for (const Need& need : all_needs()) {
+      if (!is_asked_for(need, m.options)) continue;
       std::string how;
       for (const Hook* hook : m.hooks)
         if (hook->need == need.name && !m.refused.contains(hook->program)) {
@@ -309,8 +326,13 @@ Result<> KernelSide::attach() {
   return {};
 }
 
+void KernelSide::measure_now() {
+  if (impl_->options.measure) impl_->run_everywhere(impl_->skeleton->progs.pk_measure_now);
+}
+
 Result<> KernelSide::enable() {
   impl_->skeleton->bss->started = monotonic_ns();
+  measure_now();
   for (const Fd& fd : impl_->samplers)
     if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0)) return fail_errno("starting the samplers");
   return {};

@@ -25,6 +25,7 @@ struct KernelSideOptions {
   uint64_t frequency_hz = 997;
   uint32_t table_entries = 16384;  // of each table of counts and of stacks
   bool hooks = true;               // false: the sampler alone, for benchmarks
+  bool measure = false;            // all of the time by entry and exit, and no user stacks
 };
 
 class KernelSide {
@@ -49,6 +50,9 @@ class KernelSide {
   bool ask_owners();
   // The kernel's symbols through the ksym iterator, where /proc/kallsyms hides addresses.
   static Result<std::vector<pk_ksym>> ask_symbols();
+
+  // What is measured and not in the tables yet goes there, on every CPU.
+  void measure_now();
 
   // The tables filled so far; after this the kernel side fills empty ones.
   struct Tables {

@@ -193,13 +193,13 @@ const Recorder::Frames& Recorder::user_frames(uint64_t stack, uint64_t image) {
 
 std::string Recorder::interrupt_source(const pk_key& key, const Frames& kernel) {
   switch (key.vec) {
-    case PK_INT_DEVICE:
+    case PK_EXACT_DEVICE:
       return "irq:" + interrupts_.of(key.syscall);
-    case PK_INT_TIMER:
+    case PK_EXACT_TIMER:
       return "irq:local_timer";
-    case PK_INT_RESCHEDULE:
+    case PK_EXACT_RESCHEDULE:
       return "ipi:reschedule";
-    case PK_INT_CALL:
+    case PK_EXACT_CALL:
       return "ipi:" + (kernel.empty() ? "call_function" : function_name(kernel.front()));
     default:
       return "irq:irq_work";
@@ -254,7 +254,7 @@ LabelId Recorder::served_label(Profile& p, const pk_key& key, const Label& ran_o
   const bool of_kernel = key.kind == PK_KTHREAD ? kthread_of_kernel(kthread_name(ran_on.comm))
                          : key.kind == PK_WORK  ? work_of_kernel(work_name(key))
                          : key.kind == PK_INTERRUPT
-                             ? key.vec == PK_INT_CALL &&
+                             ? key.vec == PK_EXACT_CALL &&
                                    (kernel.empty() || call_of_kernel(function_name(kernel.front())))
                              : key.served_kind == PK_SERVED_LABEL;
   if (key.served_kind == PK_SERVED_OBJECT) {
@@ -313,8 +313,11 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
     return profile.frame(f);
   };
 
+  Rows rows(rows_.begin(), rows_.end());
+  rows_.clear();
+  scale_to_measured(rows);
   std::vector<FrameId> stack;
-  for (const auto& [row, count] : rows_) {
+  for (const auto& [row, count] : rows) {
     const pk_key& key = row.key;
     Label ran;
     if (is_process(key.ran_on))

@@ -15,6 +15,7 @@
 
 #include "collect/interrupts.h"
 #include "collect/kernel_side.h"
+#include "collect/measured.h"
 #include "collect/parties.h"
 #include "collect/processes.h"
 #include "collect/row.h"
@@ -43,7 +44,8 @@ class Recorder {
   void add_exact(const pk_exact& exact);                      // left with a CPU
   void add_special(uint64_t special, uint64_t ns);            // time that no sample stands for
 
-  // Moves everything into the profile. `selected` decides by label; the rest is OTHER.
+  // Moves everything into the profile, and forgets it. `selected` decides by label; the rest is
+  // OTHER.
   void finish(Profile& profile, const std::function<bool(uint64_t)>& selected);
 
  private:
@@ -70,8 +72,7 @@ class Recorder {
   std::string interrupt_source(const pk_key& key, const Frames& kernel);
   std::string function_name(FrameId frame) const;
   std::string work_name(const pk_key& key);
-  LabelId served_label(Profile& p, const pk_key& key, const Label& ran_on,
-                       const Frames& kernel);
+  LabelId served_label(Profile& p, const pk_key& key, const Label& ran_on, const Frames& kernel);
 
   const KernelSymbols* kernel_;
   const KernelSymbols* later_kernel_ = nullptr;

@@ -75,7 +75,9 @@ class Session {
   uint64_t turn(uint64_t now);
   Result<> drain(bool last = false);
   Result<> finish(Profile& profile);
-  void fill_meta(Profile& profile);
+  bool hand_over();
+  void fill_meta(Profile& profile, uint64_t until);
+  uint64_t interrupt_ns();
   [[nodiscard]] uint64_t period_ns() const { return 1'000'000'000 / options_.frequency_hz; }
 
   RecordOptions options_;
@@ -99,6 +101,17 @@ class Session {
   uint64_t drained_ = 0;             // when the tables were taken last
   uint64_t drained_watched_ns_ = 0;  // for how long the hooks on interrupts were on up to then
   uint64_t dispatch_ns_ = 0;
+  // What profiles were told so far, of what only grows.
+  struct Told {
+    uint64_t samples = 0;
+    uint64_t lost = 0;
+    uint64_t user_ns = 0;
+    uint64_t kernel_ns = 0;
+    uint64_t watched_ns = 0;
+  };
+  Told told_;
+  uint64_t since_ = 0;  // up to when they were
+  uint64_t interrupt_ns_ = 0;
   uint64_t started_ = 0;
   uint64_t started_unix_ = 0;
   uint64_t stopped_ = 0;
@@ -132,6 +145,7 @@ Result<> Session::prepare() {
   KernelSideOptions side;
   side.frequency_hz = options_.frequency_hz;
   side.hooks = options_.hooks;
+  side.measure = options_.measure;
   auto watching = std::async(std::launch::async | std::launch::deferred,
                              [] { return Sideband::open(sideband_ring_bytes); });
   auto kernel = KernelSide::load(*facts, names, side);
@@ -159,11 +173,12 @@ Result<> Session::start() {
   started_ = monotonic_ns();
   // A quarter is more than interrupts need nearly everywhere.
   const double whole = options_.budget;
-  const double for_interrupts = whole < 1 ? whole / 4 : whole;
-  const double for_work = whole < 1 ? whole - for_interrupts : whole;
+  const double for_interrupts = options_.measure ? 1 : whole < 1 ? whole / 4 : whole;
+  const double for_work = whole < 1 && !options_.measure ? whole - for_interrupts : whole;
   turns_.emplace_back(*kernel_, HookGroup::work, for_work, period_ns(), started_);
   turns_.emplace_back(*kernel_, HookGroup::interrupts, for_interrupts, period_ns(), started_);
   drained_ = started_;
+  since_ = started_;
   settled_ = started_;
   return kernel_->enable();
 }
@@ -197,6 +212,8 @@ void Session::wait() {
     for (const int fd : sideband_->poll_fds()) fds.push_back({fd, POLLIN, 0});
   // The first look comes early: short-lived processes are best met alive.
   uint64_t next_drain = started_ + drain_interval_ns / 5;
+  const auto interval = static_cast<uint64_t>(options_.interval * 1e9);
+  uint64_t next_interval = interval ? started_ + interval : UINT64_MAX;
   for (;;) {
     const uint64_t now = monotonic_ns();
     if (child_ && child_->ended()) break;
@@ -206,7 +223,11 @@ void Session::wait() {
       if (!drain()) break;
       next_drain = monotonic_ns() + drain_interval_ns;
     }
-    const uint64_t until = std::min({next_drain, next_turn, end});
+    if (now >= next_interval) {
+      if (!hand_over()) break;
+      next_interval += interval;
+    }
+    const uint64_t until = std::min({next_drain, next_turn, next_interval, end});
     const uint64_t then = monotonic_ns();  // turning the hooks on takes a while
     const uint64_t left = until > then ? until - then : 0;
     const timespec timeout{static_cast<time_t>(left / 1'000'000'000),
@@ -221,6 +242,7 @@ void Session::wait() {
 }
 
 Result<> Session::drain(bool last) {
+  kernel_->measure_now();
   auto tables = kernel_->take();
   if (!tables) return std::unexpected(tables.error());
   // What processes did up to now comes first, so that their samples find their mappings.
@@ -256,7 +278,7 @@ Result<> Session::finish(Profile& profile) {
   recorder_->add_special(PK_IDLE, kernel_->idle_tail(stopped_));
   recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, kernel_->stats().lost_ns);
   if (auto r = drain(true); !r) return r;
-  fill_meta(profile);
+  fill_meta(profile, stopped_);
   if (auto symbols = load_bpf_symbols()) {
     later_symbols_.emplace(std::move(*symbols));
     recorder_->add_kernel_symbols(&*later_symbols_);
@@ -265,7 +287,23 @@ Result<> Session::finish(Profile& profile) {
   return {};
 }
 
-void Session::fill_meta(Profile& profile) {
+// Of a sample. Measuring takes a while: once.
+uint64_t Session::interrupt_ns() {
+  if (!interrupt_ns_) interrupt_ns_ = CostMeter::measure_interrupt();
+  return interrupt_ns_;
+}
+
+// What was since the last time. Returns false if that is to be all.
+bool Session::hand_over() {
+  if (!drain()) return false;
+  Profile profile;
+  fill_meta(profile, drained_);
+  recorder_->finish(profile, selection(processes_, options_.target));
+  return options_.each(profile);
+}
+
+// The recording up to `until`, since the last profile was handed over.
+void Session::fill_meta(Profile& profile, uint64_t until) {
   Meta& meta = profile.meta;
   const pk_stats stats = kernel_->stats();
   meta.kernel = kernel_release();
@@ -273,26 +311,34 @@ void Session::fill_meta(Profile& profile) {
   for (const std::string& word : options_.target.command)
     meta.command += (meta.command.empty() ? "" : " ") + word;
   meta.cpus = kernel_->cpus();
-  meta.start_unix_ns = started_unix_;
-  meta.duration_ns = stopped_ - started_;
+  meta.measured = options_.measure;
+  meta.start_unix_ns = started_unix_ + (since_ - started_);
+  meta.duration_ns = until - since_;
   meta.frequency_hz = options_.frequency_hz;
-  meta.cost_user_ns = own_cpu_ns_;
-  meta.samples_taken = stats.samples;
-  meta.samples_lost = stats.lost_samples;
   double hooks_ns = 0;
-  for (const HookGroup g : {HookGroup::always, HookGroup::work, HookGroup::interrupts})
-    for (const uint64_t runs : kernel_->hook_runs(g))
-      hooks_ns += static_cast<double>(runs) * cost_->hook_ns(g);
-  const double sample_ns =
-      cost_->sampler_ns() + static_cast<double>(CostMeter::measure_interrupt());
-  meta.cost_kernel_ns =
-      static_cast<uint64_t>(static_cast<double>(stats.samples) * sample_ns + hooks_ns);
-  meta.unwatched_ns =
-      meta.duration_ns - std::min(meta.duration_ns, turns_.front().watched_ns(stopped_));
-  for (const Capability& c : kernel_->capabilities())
-    if (!c.works) degraded_.push_back(c.name + ": " + c.how + "; " + c.costs);
-  for (const std::string& w : user_symbols_.warnings()) degraded_.push_back(w);
+  for (size_t group = 0; group < hook_groups; ++group)
+    for (const uint64_t runs : kernel_->hook_runs(static_cast<HookGroup>(group)))
+      hooks_ns += static_cast<double>(runs) * cost_->hook_ns(static_cast<HookGroup>(group));
+  const double sample_ns = cost_->sampler_ns() + static_cast<double>(interrupt_ns());
+  Told now;
+  now.samples = stats.samples;
+  now.lost = stats.lost_samples;
+  now.user_ns = stopped_ ? own_cpu_ns_ : cost_->user_ns();
+  now.kernel_ns = static_cast<uint64_t>(static_cast<double>(stats.samples) * sample_ns + hooks_ns);
+  now.watched_ns = turns_.front().watched_ns(until);
+  meta.samples_taken = now.samples - told_.samples;
+  meta.samples_lost = now.lost - told_.lost;
+  meta.cost_user_ns = now.user_ns - told_.user_ns;
+  // What a run costs is known better each time.
+  meta.cost_kernel_ns = now.kernel_ns - std::min(now.kernel_ns, told_.kernel_ns);
+  const uint64_t watched_ns = now.watched_ns - told_.watched_ns;
+  meta.unwatched_ns = meta.duration_ns - std::min(meta.duration_ns, watched_ns);
+  told_ = now;
+  since_ = until;
   meta.degraded = degraded_;
+  for (const Capability& c : kernel_->capabilities())
+    if (!c.works) meta.degraded.push_back(c.name + ": " + c.how + "; " + c.costs);
+  for (const std::string& w : user_symbols_.warnings()) meta.degraded.push_back(w);
   meta.counters = {
       {"kernel stacks lost", stats.no_kstack},
       {"user stacks lost", stats.no_ustack},
@@ -318,6 +364,7 @@ Result<Recording> Session::run() {
     }
   }
   wait();
+  kernel_->measure_now();
   kernel_->disable();
   stopped_ = monotonic_ns();
   own_cpu_ns_ = cost_->user_ns();

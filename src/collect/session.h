@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,12 @@ struct RecordOptions {
   double seconds = 0;    // 0: until the command ends or a signal comes
   double budget = 0.01;  // of each CPU's time, for hooks; the sampler costs what frequency_hz asks
   bool hooks = true;     // false: sampler alone (for benchmarks of the hooks' cost)
+  // All of the time by entry and exit, and no stacks of user code (pkprof stat).
+  bool measure = false;
+  // Each so many seconds what was since is handed over, as a profile of its own; false ends the
+  // recording. The last one is what record() returns.
+  double interval = 0;
+  std::function<bool(const Profile&)> each;
 };
 
 struct Recording {

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that all subcommands share that record, and recording as they ask.
+#pragma once
+
+#include <optional>
+
+#include "cli/commands.h"
+#include "collect/session.h"
+
+namespace pkprof {
+
+struct RecordingOptions {
+  RecordOptions record;
+  bool all = false;
+};
+
+void add_recording_options(CLI::App& sub, RecordingOptions& o);
+
+// Nothing where it has complained; `status` is then how to end.
+std::optional<Recording> record_as_asked(RecordingOptions& options, const CommandLine& line,
+                                         int& status);
+
+}  // namespace pkprof

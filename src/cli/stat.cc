@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// pkprof stat.
+#include <memory>
+
+#include "cli/recording.h"
+#include "cli/terminal.h"
+#include "report/ledger_text.h"
+#include "report/report_json.h"
+
+namespace pkprof {
+namespace {
+
+struct Options {
+  RecordingOptions recording;
+  bool json = false;
+  size_t rows = 0;
+};
+
+bool show(const Options& o, const Profile& profile) {
+  ReportOptions r = terminal_options();
+  r.limit = o.rows;
+  return print(o.json ? report_json(profile, r) + "\n" : ledger_text(profile, r) + "\n");
+}
+
+int measure(Options& o, const CommandLine& line) {
+  bool shown = true;
+  o.recording.record.measure = true;
+  o.recording.record.each = [&](const Profile& profile) { return shown = show(o, profile); };
+  int status = 0;
+  const auto recording = record_as_asked(o.recording, line, status);
+  if (!recording) return status;
+  if (shown && recording->profile.meta.duration_ns) shown = show(o, recording->profile);
+  return shown ? status : exit_failure;
+}
+
+}  // namespace
+
+void add_stat(CLI::App& app, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("stat", "Measure whom CPU time is for, by entry and exit");
+  add_recording_options(*sub, options->recording);
+  sub->add_option("--interval", options->recording.record.interval, "Show it every so often")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.1, 86400.0));
+  sub->add_option("-n,--rows", options->rows, "At most that many rows")->type_name("N");
+  sub->add_flag("--json", options->json, "One JSON object for each interval, or for all");
+  sub->callback(
+      [options, &line] { line.action = [options, &line] { return measure(*options, line); }; });
+}
+
+}  // namespace pkprof

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where all of the time is measured, samples say only how it is divided: a task's turns on the CPU
+// into user code and the system calls and faults it was in, a softirq's runs by whom they were for.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "collect/row.h"
+
+namespace pkprof {
+
+using Rows = std::vector<std::pair<Row, pk_count>>;
+
+// Takes the measured rows (PK_MEASURED) away and gives their time to the sampled ones: those of a
+// task's own contexts in proportion, and so those of a vector's softirqs that ran on a task. What
+// was measured and never sampled is divided as what is like it, with the basis provisional.
+void scale_to_measured(Rows& rows);
+
+}  // namespace pkprof
