@@ -39,8 +39,10 @@ static __noinline int pk_end_part(struct pk_cpu *c)
 	if (!c->irq.served)
 		c->irq.served = PK_UNKNOWN_PARTY;
 	pk_add_exact(c, &c->irq, ns);
-	c->irq_ns += ns;
-	c->irq_sum += ns;
+	if (started) {
+		c->irq_ns += ns;
+		c->irq_sum += ns;
+	}
 	c->irq_since = now;
 	return 0;
 }

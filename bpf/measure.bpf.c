@@ -13,16 +13,15 @@ int pk_measure_run(struct pk_cpu *c)
 {
 	__u64 now, off, ns;
 
-	if (!c || !config.measure || c->softirq_since)
+	if (!c || !config.measure || !started || c->softirq_since)
 		return 0; /* in a softirq: when that is over */
 	now = c->irq_since ? c->irq_begin : bpf_ktime_get_ns();
 	off = (c->irq_since ? c->irq_sum_at_begin : c->irq_sum) + c->softirq_sum;
-	if (c->run_since) {
-		ns = now - c->run_since - (off - c->run_off);
-		if ((__s64)ns > 0) {
-			c->run.kind = PK_EXACT_RUN;
-			pk_add_exact(c, &c->run, ns);
-		}
+	/* Who goes first has been here since the start: who comes was seen to. */
+	ns = now - (c->run_since ? c->run_since : started) - (off - c->run_off);
+	if ((__s64)ns > 0) {
+		c->run.kind = PK_EXACT_RUN;
+		pk_add_exact(c, &c->run, ns);
 	}
 	c->run_since = now;
 	c->run_off = off;
@@ -42,7 +41,7 @@ int pk_softirq_entry(void *ctx)
 	struct pk_cpu *c = pk_rare_hook();
 
 	c->softirq_off = c->irq_sum;
-	c->softirq_since = bpf_ktime_get_ns();
+	c->softirq_since = started ? bpf_ktime_get_ns() : 0;
 	return 0;
 }
 

@@ -107,6 +107,7 @@ struct KernelSide::Impl {
   };
   std::vector<HookLink> hook_links;
   Link attach(const Hook& hook);
+  uint64_t started = 0;
   uint32_t windows = 0;  // times that hooks were turned on
   std::vector<Fd> samplers;
   std::vector<uint32_t> sampled;  // the CPUs they are on
@@ -331,8 +332,8 @@ void KernelSide::measure_now() {
 }
 
 Result<> KernelSide::enable() {
-  impl_->skeleton->bss->started = monotonic_ns();
-  measure_now();
+  impl_->started = monotonic_ns();
+  impl_->skeleton->bss->started = impl_->started;
   for (const Fd& fd : impl_->samplers)
     if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0)) return fail_errno("starting the samplers");
   return {};
@@ -340,6 +341,8 @@ Result<> KernelSide::enable() {
 
 void KernelSide::disable() {
   for (const Fd& fd : impl_->samplers) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+  measure_now();
+  impl_->skeleton->bss->started = 0;
 }
 
 size_t KernelSide::watch(HookGroup group, bool on) {
@@ -427,6 +430,8 @@ Result<KernelSide::Tables> KernelSide::take() {
   Impl& m = *impl_;
   Tables out;
   const int old = m.active;
+  if (m.skeleton->bss->started) measure_now();
+  out.taken = monotonic_ns();
   if (auto r = m.use_tables(1 - old, std::launch::deferred); !r) return std::unexpected(r.error());
   const uint32_t n = m.options.table_entries;
   if (auto r = drain_table(m.counts[old].get(), n, out.counts); !r)
@@ -453,11 +458,14 @@ std::vector<std::pair<uint64_t, pk_charge>> KernelSide::take_slots() {
 
 std::vector<pk_exact> KernelSide::take_exact() {
   std::vector<pk_exact> out;
-  for (auto& cpu : impl_->skeleton->bss->cpus)
-    for (pk_exact& row : cpu.exact) {
-      if (row.count) out.push_back(row);
-      row.count = 0;
-    }
+  const auto take = [&out](pk_exact& row) {
+    if (row.count) out.push_back(row);
+    row.count = 0;
+  };
+  for (auto& cpu : impl_->skeleton->bss->cpus) {
+    for (pk_exact& row : cpu.exact) take(row);
+    take(cpu.softirq);
+  }
   return out;
 }
 
@@ -485,7 +493,7 @@ uint64_t KernelSide::idle_tail(uint64_t stopped) const {
   const auto* bss = impl_->skeleton->bss;
   uint64_t idle = 0;
   for (const uint32_t cpu : impl_->sampled) {
-    const uint64_t last = bss->cpus[cpu].last_ns ? bss->cpus[cpu].last_ns : bss->started;
+    const uint64_t last = bss->cpus[cpu].last_ns ? bss->cpus[cpu].last_ns : impl_->started;
     const uint64_t tail = stopped > last ? stopped - last : 0;
     const bool was_idle =
         tail > gap || (bss->cpus[cpu].idle && tail > 2 * impl_->skeleton->rodata->config.period);

@@ -51,15 +51,13 @@ class KernelSide {
   // The kernel's symbols through the ksym iterator, where /proc/kallsyms hides addresses.
   static Result<std::vector<pk_ksym>> ask_symbols();
 
-  // What is measured and not in the tables yet goes there, on every CPU.
-  void measure_now();
-
   // The tables filled so far; after this the kernel side fills empty ones.
   struct Tables {
     std::vector<std::pair<pk_key, pk_count>> counts;
     std::vector<std::pair<uint64_t, pk_stack>> stacks;
     std::vector<std::pair<uint64_t, pk_label>> labels;
     std::vector<std::pair<pk_vote_key, pk_vote>> votes;
+    uint64_t taken = 0;  // up to when, CLOCK_MONOTONIC
   };
   Result<Tables> take();
   // Charges still on account in the slots, for the end of a recording. (object, charge)
@@ -86,6 +84,8 @@ class KernelSide {
   [[nodiscard]] uint64_t measure_dispatch();
 
  private:
+  void measure_now();  // what is measured and not in the tables yet goes there, on every CPU
+
   struct Impl;
   explicit KernelSide(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -122,7 +122,7 @@ void Recorder::add_exact(const pk_exact& exact) {
   row.key.served_kind = exact.served & PK_OBJECT ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
   row.key.kstack = exact.function;
   row.key.syscall = exact.number;
-  row.key.kind = PK_INTERRUPT;
+  row.key.kind = exact.kind < PK_EXACT_RUN ? PK_INTERRUPT : PK_MEASURED;
   row.key.vec = exact.kind;
   row.key.basis = exact.basis;
   row.key.reason = PK_UNTRACKED;

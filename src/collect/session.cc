@@ -242,14 +242,13 @@ void Session::wait() {
 }
 
 Result<> Session::drain(bool last) {
-  kernel_->measure_now();
   auto tables = kernel_->take();
   if (!tables) return std::unexpected(tables.error());
   // What processes did up to now comes first, so that their samples find their mappings.
   if (sideband_) processes_.add_events(sideband_->take());
   for (const auto& [label, info] : tables->labels) processes_.add_label(label, info);
   parties_.add(tables->votes);
-  const uint64_t taken = last ? stopped_ : monotonic_ns();
+  const uint64_t taken = last ? stopped_ : tables->taken;
   const uint64_t watched_ns = turns_.back().watched_ns(taken);
   const uint64_t on_ns = watched_ns - drained_watched_ns_;
   unseen_.estimate(tables->counts, on_ns, taken - drained_ - std::min(on_ns, taken - drained_));
@@ -364,7 +363,6 @@ Result<Recording> Session::run() {
     }
   }
   wait();
-  kernel_->measure_now();
   kernel_->disable();
   stopped_ = monotonic_ns();
   own_cpu_ns_ = cost_->user_ns();
