@@ -19,7 +19,7 @@ struct Options {
 bool show(const Options& o, const Profile& profile) {
   ReportOptions r = terminal_options();
   r.limit = o.rows;
-  return print(o.json ? report_json(profile, r) + "\n" : ledger_text(profile, r) + "\n");
+  return print(o.json ? report_json(profile, r) : ledger_text(profile, r));
 }
 
 int measure(Options& o, const CommandLine& line) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work that a process gives the kernel to do later: to a work queue, a timer, RCU.
+#include <cstdio>
+#include <functional>
 #include <string>
 
 #include "table.h"
@@ -16,11 +18,13 @@ class DeferredTest : public testing::Test {
     if (IsSkipped()) return;
     hog_ = stage_.start_hog(live::last_cpu());
   }
-  int defer(testnet::Argv more) {
+  int defer(testnet::Argv more, int cpu = 0) {
     testnet::Argv argv = {"pk_defer"};
     argv.insert(argv.end(), more.begin(), more.end());
-    return stage_.start(nullptr, argv, 0);
+    return stage_.start(nullptr, argv, cpu);
   }
+  // On the bystander's CPU, where a timer's interrupts come that was started there.
+  int defer_here(const testnet::Argv& more) { return defer(more, live::last_cpu()); }
 
   live::Turn turn_;
   live::Stage stage_;
@@ -53,6 +57,64 @@ TEST_F(DeferredTest, Rcu) {
            {},
            [](const Flow& f) { return f.source == "softirq:RCU" && f.served != live::kKernel; }},
           {85, 15}, {.min_samples = 200});
+}
+
+// Hard interrupts of timers that are for processes; the clock is the kernel's, and sampling
+// pkprof's.
+std::function<bool(const Flow&)> timers_interrupts(const live::Report& report) {
+  return [sampling = report.pids_of("pkprof")](const Flow& f) {
+    return f.source == "irq:local_timer" && f.served != live::kKernel &&
+           !sampling.contains(f.served);
+  };
+}
+
+live::Report observe_timers() {
+  live::Observe how;
+  how.seconds = 3;
+  how.min_samples = 50;  // exact time, no samples: a sample's worth of it each
+  how.counted = [](const live::Report& r) { return r.sum(timers_interrupts(r)); };
+  return live::observe(how);
+}
+
+TEST_F(DeferredTest, TimersInInterrupts) {
+  const int clock = defer_here({"ticks", "--hz", "20000"});
+  const live::Report report = observe_timers();
+  note("interrupts of a timer", report, {{clock}, hog_, {}, timers_interrupts(report)}, {95, 5});
+}
+
+TEST_F(DeferredTest, SleepersInInterrupts) {
+  const int sleeper = defer_here({"naps", "--threads", "8"});
+  const live::Report report = observe_timers();
+  note("interrupts that wake sleepers", report, {{sleeper}, hog_, {}, timers_interrupts(report)},
+       {90, 5});
+}
+
+TEST_F(DeferredTest, TwoTimersAtThreeToOne) {
+  const int often = defer_here({"ticks", "--hz", "15000"});
+  const int seldom = defer_here({"ticks", "--hz", "5000"});
+  const live::Report report = observe_timers();
+  const auto counts = timers_interrupts(report);
+  const auto of = [&](int pid) {
+    return report.sum([&](const Flow& f) { return counts(f) && f.served == pid; });
+  };
+  const double ratio = static_cast<double>(of(often)) / static_cast<double>(of(seldom));
+  note("interrupts of two timers, 3:1", report, {{often, seldom}, hog_, {}, counts}, {95, 5});
+  char text[32];
+  std::snprintf(text, sizeof text, "ratio %.2f:1", ratio);
+  remark(text);
+  EXPECT_NEAR(ratio, 3, 0.3);
+}
+
+TEST_F(DeferredTest, BarriersOnOtherCpus) {
+  PKPROF_NEEDS("interrupts: who has other CPUs call functions");
+  stage_.stop(hog_);
+  hog_ = stage_.start(nullptr, {"pk_hog", "--barriers"}, live::last_cpu());
+  const int asking = defer({"barriers"});
+  const auto calls = [](const Flow& f) {
+    return f.source.starts_with("ipi:") && f.source != "ipi:reschedule";
+  };
+  measure("function calls on other CPUs", {{asking}, hog_, {}, calls}, {95, 5},
+          {.min_samples = 100});
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the kernel put work off, of one kind: to a work queue (a terminal), to timers, to RCU.
+// Makes the kernel put work off, of one kind: to a work queue (a terminal), to timers, to RCU, to
+// another CPU.
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -76,6 +80,53 @@ uint64_t close_sockets() {
   return sockets;
 }
 
+// A clock that ticks in a hard interrupt, so often that most ticks wake nobody.
+uint64_t ticks(int hz) {
+  const int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+  if (fd < 0) die("timerfd_create");
+  itimerspec every{};
+  every.it_interval.tv_nsec = 1'000'000'000 / hz;
+  every.it_value.tv_nsec = 1'000'000'000 / hz;
+  if (timerfd_settime(fd, 0, &every, nullptr)) die("timerfd_settime");
+  uint64_t all = 0;
+  while (!stopped()) {
+    const timespec a_while = {0, 20'000'000};
+    nanosleep(&a_while, nullptr);
+    uint64_t expired = 0;
+    if (read(fd, &expired, sizeof expired) == sizeof expired) all += expired;
+  }
+  close(fd);
+  return all;
+}
+
+// Threads that sleep for a moment, again and again: each is woken by a timer's interrupt.
+uint64_t naps(int threads) {
+  std::atomic<uint64_t> naps = 0;
+  std::vector<std::thread> all;
+  all.reserve(static_cast<size_t>(threads));
+  for (int i = 0; i < threads; ++i) {
+    all.emplace_back([&naps] {
+      while (!stopped()) {
+        const timespec moment = {0, 200'000};
+        nanosleep(&moment, nullptr);
+        ++naps;
+      }
+    });
+  }
+  for (std::thread& t : all) t.join();
+  return naps;
+}
+
+// Interrupts every CPU that runs a process which asked to take part.
+uint64_t barriers() {
+  uint64_t done = 0;
+  while (!stopped()) {
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0)) die("membarrier");
+    ++done;
+  }
+  return done;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Makes the kernel put work off.");
   app.option_defaults()->always_capture_default();
@@ -83,16 +134,21 @@ int run(int argc, char** argv) {
   common.add_to(app);
   std::string mode;
   int threads = 200;
-  app.add_option("mode", mode, "terminal, timeouts, sockets")
+  int hz = 5000;
+  app.add_option("mode", mode, "terminal, timeouts, sockets, ticks, naps, barriers")
       ->required()
-      ->check(CLI::IsMember({"terminal", "timeouts", "sockets"}));
-  app.add_option("--threads", threads, "of timeouts")->check(CLI::PositiveNumber);
+      ->check(CLI::IsMember({"terminal", "timeouts", "sockets", "ticks", "naps", "barriers"}));
+  app.add_option("--threads", threads, "of timeouts and naps")->check(CLI::PositiveNumber);
+  app.add_option("--hz", hz, "of ticks")->check(CLI::Range(1, 100'000));
   CLI11_PARSE(app, argc, argv);
   begin(common);
   say_ready();
   const uint64_t start = now_ns();
   const uint64_t done = mode == "terminal"   ? terminal()
                         : mode == "timeouts" ? timeouts(threads)
+                        : mode == "ticks"    ? ticks(hz)
+                        : mode == "naps"     ? naps(threads)
+                        : mode == "barriers" ? barriers()
                                              : close_sockets();
   print_result({{"program", "pk_defer"}, {"wall_ns", now_ns() - start}, {"done", done}});
   return 0;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The innocent bystander: burns CPU in user space and asks the kernel for nothing. All kernel time
 // found on its CPU while it runs was for somebody else (or for the clock).
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <cstdint>
 
 #include "workload.h"
@@ -13,8 +17,12 @@ int run(int argc, char** argv) {
   app.option_defaults()->always_capture_default();
   Common common;
   common.add_to(app);
+  bool barriers = false;
+  app.add_flag("--barriers", barriers, "take part in other processes' memory barriers");
   CLI11_PARSE(app, argc, argv);
   begin(common);
+  if (barriers && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0))
+    die("membarrier");
   say_ready();
 
   const uint64_t start = now_ns();
