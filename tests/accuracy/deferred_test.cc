@@ -90,8 +90,8 @@ TEST_F(DeferredTest, SleepersInInterrupts) {
 }
 
 TEST_F(DeferredTest, TwoTimersAtThreeToOne) {
-  const int often = defer_here({"ticks", "--hz", "6000"});
-  const int seldom = defer_here({"ticks", "--hz", "2000"});
+  const int often = defer_here({"ticks", "--hz", "9000"});
+  const int seldom = defer_here({"ticks", "--hz", "3000"});
   const live::Report report = observe_timers();
   const auto counts = timers_interrupts(report);
   const auto of = [&](int pid) {

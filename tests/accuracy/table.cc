@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table.h"
 
+#include <sys/utsname.h>
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <iomanip>
 
 namespace pkprof::accuracy {
 namespace {
@@ -19,6 +26,38 @@ struct Row {
 std::vector<Row>& rows() {
   static std::vector<Row> all;
   return all;
+}
+
+// docs/ACCURACY.md, from this run.
+void write_page(const char* file) {
+  utsname system{};
+  uname(&system);
+  char today[16];
+  const time_t now = time(nullptr);
+  strftime(today, sizeof today, "%Y-%m-%d", gmtime(&now));
+  std::ofstream out(file);
+  out << "# Accuracy\n\nMade by `PKPROF_ACCURACY_PAGE=docs/ACCURACY.md ./test accuracy` on "
+      << today << ": Linux " << system.release << ", " << sysconf(_SC_NPROCESSORS_ONLN)
+      << " CPUs, at the default budget of 1 %.\n\n"
+         "Each scenario has work that is known to be for certain processes (its *ends*), and a "
+         "bystander that computes on the CPU where the work lands. Of all asynchronous kernel time "
+         "of the source, in percent: what pkprof charged to the ends, to the bystander, to nobody. "
+         "What is missing to 100 % is the kernel's own, or was for other processes on the machine. "
+         "*Samples* is how much time that was, in samples. The last column is what `perf record "
+         "-a` "
+         "in the same run puts on the bystander, of the softirq time it saw.\n\n"
+         "| source and scenario | ends | bystander | unclaimed | samples | perf: on the bystander "
+         "| |\n"
+         "|---|---:|---:|---:|---:|---:|---|\n";
+  out << std::fixed;
+  for (const Row& row : rows()) {
+    out << "| " << row.scenario << std::setprecision(2) << " | " << row.shares.ends << " | "
+        << row.shares.bystander << " | " << row.shares.unclaimed << " | " << row.samples << " | ";
+    if (row.perf) out << std::setprecision(1) << *row.perf;
+    out << " | " << (row.met ? "" : "**limit missed** ") << row.remark << " |\n";
+  }
+  out << "\nThe rules are in [ATTRIBUTION.md](ATTRIBUTION.md), the scenarios in "
+         "`tests/accuracy`.\n";
 }
 
 class Printer : public testing::Environment {
@@ -42,6 +81,7 @@ class Printer : public testing::Environment {
       std::printf("\n");
     }
     std::printf("\n");
+    if (const char* page = std::getenv("PKPROF_ACCURACY_PAGE")) write_page(page);
   }
 };
 
