@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "report/groups.h"
+
 namespace pkprof {
 
 inline constexpr int exit_usage = 2;
@@ -24,6 +26,9 @@ void add_run(CLI::App& app, CommandLine& line);
 void add_record(CLI::App& app, CommandLine& line);
 void add_report(CLI::App& app, CommandLine& line);
 void add_doctor(CLI::App& app, CommandLine& line);
+
+// --by, of report and run.
+void add_by_option(CLI::App& sub, By& by);
 
 // "pkprof: what failed" on stderr; returns `status`.
 int complain(const std::string& message, int status);

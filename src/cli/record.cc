@@ -17,6 +17,7 @@ struct Options {
   RecordOptions record;
   std::string output = "pkprof.pb.gz";
   bool all = false;
+  By by = By::pid;  // run
 };
 
 void add_target_options(CLI::App& sub, Options& o) {
@@ -42,6 +43,7 @@ void add_target_options(CLI::App& sub, Options& o) {
   sub.add_flag_callback(
       "--no-attribution", [&o] { o.record.hooks = false; },
       "Sample only: no hooks, asynchronous work stays unclaimed");
+  sub.add_flag("--threads", o.record.threads, "Tell threads apart, too (report --by thread)");
   sub.footer(
       "COMMAND and its arguments stand behind --; without one, recording ends with -d or "
       "at an interrupt (Ctrl-C).");
@@ -96,15 +98,19 @@ void add_run(CLI::App& app, CommandLine& line) {
   add_target_options(*sub, *options);
   sub->add_option("-o,--output", options->output, "Keep the profile in this file, too")
       ->type_name("FILE");
+  add_by_option(*sub, options->by);
   sub->callback([options, &line] {
     line.action = [options, &line] {
+      if (options->by == By::thread) options->record.threads = true;
       int status = 0;
       const auto recording = record_as_asked(*options, line, status);
       if (!recording) return status;
       if (!options->output.empty())
         if (auto r = write_profile(recording->profile, options->output); !r)
           return complain(r.error().message, exit_failure);
-      if (!print(ledger_text(recording->profile, terminal_options()))) return exit_failure;
+      ReportOptions how = terminal_options();
+      how.by = options->by;
+      if (!print(ledger_text(recording->profile, how))) return exit_failure;
       return status;
     };
   });

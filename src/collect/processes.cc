@@ -137,6 +137,7 @@ void Processes::add_label(uint64_t label, const pk_label& info) {
     if (image.since > instance.born && image.since <= info.seen) ++execs;
   k.first_exec = static_cast<int64_t>(info.exec_id) - execs;
   if (k.cgroup.empty()) k.cgroup = cgroups_.path(info.cgroup, info.pid);
+  if (k.container.name.empty()) k.container = containers_.of(k.cgroup);
 }
 
 void Processes::meet(uint64_t label) {
@@ -197,6 +198,7 @@ Label Processes::label_of(uint64_t label) const {
   out.parent_pid = k.info.parent;
   out.comm.assign(k.info.comm, strnlen(k.info.comm, sizeof(k.info.comm)));
   out.cgroup = k.cgroup;
+  out.container = k.container;
   if (k.instance == SIZE_MAX) return out;
   const Image& image = instances_[k.instance].images.back();
   out.exe = image.exe;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "collect/cgroups.h"
+#include "collect/containers.h"
 #include "collect/sideband.h"
 #include "model/profile.h"
 #include "pkprof/user_abi.h"
@@ -64,6 +65,7 @@ class Processes {
     pk_label info;
     std::string exe;
     std::string cgroup;
+    Container container;
     size_t instance = SIZE_MAX;
     int64_t first_exec = 0;  // exec_id of the instance's first image
   };
@@ -76,6 +78,7 @@ class Processes {
 
   UserSymbols& symbols_;
   Cgroups cgroups_;
+  Containers containers_;
   std::vector<Instance> instances_;
   std::unordered_map<uint32_t, std::vector<size_t>> by_pid_;
   std::unordered_map<uint64_t, Known> known_;
