@@ -28,6 +28,10 @@ enum {
  * A label's number: thread group id in the upper half, the process's start (boot time in units of
  * 2^20 ns, cut to 32 bits) in the lower. A pid cannot come round again within such a unit. The
  * idle task has pid 0 on every CPU, so numbers below 2^32 are free for what is not a process.
+ *
+ * With pk_config.threads a label is a thread's: its own id and its own start. Where it is known for
+ * which process work was, but not for which of its threads, the number is the process's with
+ * PK_ANY_THREAD added.
  */
 enum pk_special {
 	PK_IDLE = 1,
@@ -51,6 +55,9 @@ enum pk_reason {
 
 /* In the number of an object, never in a label: a party may be either (bpf/party.bpf.h). */
 #define PK_OBJECT (1ULL << 63)
+
+/* Thread ids are below 2^22 (PID_MAX_LIMIT). */
+#define PK_ANY_THREAD (1ULL << 62)
 
 /* What kind of number pk_key.served is. */
 enum pk_served_kind {
@@ -140,10 +147,11 @@ struct pk_label {
 	__u32 uid;
 	__u64 seen;    /* ktime when this was noted */
 	__u32 exec_id; /* task_struct.self_exec_id then: grows by one at each exec */
-	__u32 pad;
+	__u32 tid;     /* of the thread that was met */
 	char comm[PK_COMM_LEN]; /* of the group leader */
+	char thread_comm[PK_COMM_LEN]; /* of the thread */
 };
-static_assert(sizeof(struct pk_label) == 64, "pk_label has no hidden padding");
+static_assert(sizeof(struct pk_label) == 80, "pk_label has no hidden padding");
 
 /* Work on account, not yet charged to anyone: one stack's worth of samples. */
 struct pk_charge {
@@ -247,6 +255,7 @@ struct pk_config {
 	__u64 period;             /* ns between samples */
 	__u64 timer_function[PK_TIMERS]; /* addresses, by enum pk_timer; 0 when not known */
 	__u64 known[PK_KNOWNS];   /* the same by enum pk_known */
+	__u64 threads;            /* labels are threads', not processes' */
 };
 
 /* Per-CPU counters; what went wrong is never silent. */
@@ -337,6 +346,7 @@ struct pk_cpu {
 	__u32 sampling;   /* inside the sampler, which may have interrupted a hook */
 	__u32 window;     /* in which the last sample fell: what the hooks said before is stale */
 	struct pk_packet_info info[2]; /* read last: a hook's, the sampler's; the BPF stack is short */
+	struct pk_label who[2]; /* to be told: a hook's, the sampler's */
 	struct pk_key row[2]; /* for looking up counts: a hook's, the sampler's */
 	__u64 percpu;     /* base of this CPU's per-CPU area, 0 before it is known */
 

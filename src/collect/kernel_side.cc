@@ -142,6 +142,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
   s->rodata->config.kernel_stat = facts.percpu_offset("kstat");
   s->rodata->config.preempt_count = facts.preempt_count_offset();
   s->rodata->config.period = 1'000'000'000 / options.frequency_hz;
+  s->rodata->config.threads = options.threads;
   if (getrandom(&s->rodata->config.seed, sizeof(__u64), 0) < 0)
     s->rodata->config.seed = monotonic_ns();
   if (functions) {

@@ -64,7 +64,8 @@ class Signals {
 
 class Session {
  public:
-  explicit Session(const RecordOptions& options) : options_(options), processes_(user_symbols_) {}
+  explicit Session(const RecordOptions& options)
+      : options_(options), processes_(user_symbols_, options.threads) {}
   Result<Recording> run();
 
  private:
@@ -131,6 +132,7 @@ Result<> Session::prepare() {
 
   KernelSideOptions side;
   side.frequency_hz = options_.frequency_hz;
+  side.threads = options_.threads;
   side.hooks = options_.hooks;
   auto watching = std::async(std::launch::async | std::launch::deferred,
                              [] { return Sideband::open(sideband_ring_bytes); });
