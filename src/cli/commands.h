@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "report/groups.h"
-
 namespace pkprof {
 
 inline constexpr int exit_usage = 2;
@@ -28,7 +26,7 @@ void add_report(CLI::App& app, CommandLine& line);
 void add_doctor(CLI::App& app, CommandLine& line);
 
 // --by, of report and run.
-void add_by_option(CLI::App& sub, By& by);
+void add_by_option(CLI::App& sub, std::string& by);
 
 // "pkprof: what failed" on stderr; returns `status`.
 int complain(const std::string& message, int status);

@@ -17,7 +17,7 @@ struct Options {
   RecordOptions record;
   std::string output = "pkprof.pb.gz";
   bool all = false;
-  By by = By::pid;  // run
+  std::string by = "pid";  // run
 };
 
 void add_target_options(CLI::App& sub, Options& o) {
@@ -101,7 +101,8 @@ void add_run(CLI::App& app, CommandLine& line) {
   add_by_option(*sub, options->by);
   sub->callback([options, &line] {
     line.action = [options, &line] {
-      if (options->by == By::thread) options->record.threads = true;
+      const By by = by_from_string(options->by).value_or(By::pid);
+      if (by == By::thread) options->record.threads = true;
       int status = 0;
       const auto recording = record_as_asked(*options, line, status);
       if (!recording) return status;
@@ -109,7 +110,7 @@ void add_run(CLI::App& app, CommandLine& line) {
         if (auto r = write_profile(recording->profile, options->output); !r)
           return complain(r.error().message, exit_failure);
       ReportOptions how = terminal_options();
-      how.by = options->by;
+      how.by = by;
       if (!print(ledger_text(recording->profile, how))) return exit_failure;
       return status;
     };

@@ -2,6 +2,7 @@
 // pkprof report.
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "cli/commands.h"
@@ -21,21 +22,22 @@ struct Options {
   std::string file = "pkprof.pb.gz";
   View view = View::ledger;
   std::vector<uint32_t> pids;
-  By by = By::pid;
+  std::string by = "pid";
   bool json = false;
   size_t rows = 0;
   double threshold = 0.5;
 };
 
 int show(const Options& o) {
-  if (o.view == View::flat && o.by != By::pid && !o.json)
+  const By by = by_from_string(o.by).value_or(By::pid);
+  if (o.view == View::flat && by != By::pid && !o.json)
     return complain("--by is for the ledger and the tree: functions are not of one process",
                     exit_usage);
   const auto profile = read_profile(o.file);
   if (!profile) return complain(profile.error().message, exit_failure);
   ReportOptions r = terminal_options();
   r.pids = o.pids;
-  r.by = o.by;
+  r.by = by;
   r.limit = o.rows;
   r.threshold = o.threshold;
   if (o.json) return print(report_json(*profile, r) + "\n") ? 0 : exit_failure;
@@ -56,13 +58,10 @@ int show(const Options& o) {
 
 }  // namespace
 
-void add_by_option(CLI::App& sub, By& by) {
-  std::map<std::string, By> names;
-  for (const By one : {By::pid, By::thread, By::comm, By::exe, By::cgroup, By::container, By::unit})
-    names.emplace(to_string(one), one);
-  sub.add_option_function<std::string>(
-         "--by", [&by, names](const std::string& name) { by = names.at(name); },
-         "Rows: pid, thread, comm, exe, cgroup, container or unit")
+void add_by_option(CLI::App& sub, std::string& by) {
+  std::set<std::string> names;
+  for (const By one : every_by) names.emplace(to_string(one));
+  sub.add_option("--by", by, "Rows: pid, thread, comm, exe, cgroup, container or unit")
       ->type_name("WHAT")
       ->check(CLI::IsMember(names));
 }

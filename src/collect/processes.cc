@@ -2,6 +2,7 @@
 #include "collect/processes.h"
 
 #include <linux/limits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +29,17 @@ uint32_t parent_of(uint32_t pid) {
     if (line.starts_with("PPid:"))
       return static_cast<uint32_t>(std::strtoul(line.c_str() + 5, nullptr, 10));
   return 0;
+}
+
+// By how much the clock of processes' starts is ahead of ours.
+uint64_t suspended_ns() {
+  timespec boot{};
+  clock_gettime(CLOCK_BOOTTIME, &boot);
+  const uint64_t now = monotonic_ns();
+  const uint64_t since_boot =
+      static_cast<uint64_t>(boot.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(boot.tv_nsec);
+  constexpr uint64_t between_the_calls = 1'000'000;
+  return since_boot > now + between_the_calls ? since_boot - now : 0;
 }
 
 // A thread's process; the thread itself where nothing is said.
@@ -117,6 +129,24 @@ size_t Processes::instance_at(uint32_t pid, uint64_t time) {
   return i;
 }
 
+// The life that a label is of. A process is still sampled for a while after its exit was told, and
+// a process's other threads after its first one's: it is the life that it began in, not a new one.
+size_t Processes::instance_of(const pk_label& info) {
+  const auto known = process_labels_.find(info.pid);
+  if (known != process_labels_.end() && known->second == process_label(info)) {
+    const auto process = known_.find(known->second);
+    if (process != known_.end() && process->second.instance != SIZE_MAX)
+      return process->second.instance;
+  }
+  const uint64_t start =
+      info.start_boottime - std::min<uint64_t>(info.start_boottime, suspended_ns());
+  for (const size_t i : by_pid_[info.pid])
+    if (instances_[i].born <= info.seen && info.seen <= instances_[i].died) return i;
+  for (const size_t i : by_pid_[info.pid])
+    if (start <= instances_[i].died && instances_[i].died <= info.seen) return i;
+  return instance_at(info.pid, info.seen);
+}
+
 void Processes::read_image(Instance& instance, Image& image) {
   if (!image.unread) return;
   image.unread = false;
@@ -194,7 +224,7 @@ void Processes::note(uint64_t label, const pk_label& info) {
   Known& k = known_[label];
   if (fresh || info.seen >= k.info.seen) k.info = info;
   if (info.flags & PK_LABEL_KTHREAD) return;
-  k.instance = instance_at(info.pid, info.seen);
+  if (k.instance == SIZE_MAX) k.instance = instance_of(info);
   const Instance& instance = instances_[k.instance];
   int64_t execs = 0;
   for (const Image& image : instance.images)
@@ -248,13 +278,13 @@ uint64_t Processes::image_of(uint64_t label, uint32_t exec_id) {
 }
 
 // What is known of the thread's process best: /proc's start of it would make it another one.
-const Processes::Known& Processes::process_of(const Known& thread) const {
+const Processes::Known* Processes::process_of(const Known& thread) const {
   const auto number = process_labels_.find(thread.info.pid);
-  if (number == process_labels_.end()) return thread;
+  if (number == process_labels_.end()) return &thread;
   const auto process = known_.find(number->second);
-  if (process == known_.end()) return thread;
+  if (process == known_.end()) return &thread;
   const uint64_t exact = process->second.info.start_boottime >> 20;
-  return is_same_start(exact, thread.info.start_boottime >> 20) ? process->second : thread;
+  return is_same_start(exact, thread.info.start_boottime >> 20) ? &process->second : &thread;
 }
 
 Label Processes::label_of(uint64_t label) const {
@@ -264,7 +294,7 @@ Label Processes::label_of(uint64_t label) const {
   out.start_ns = (label & UINT32_MAX) << 20;
   const auto it = known_.find(label);
   if (it == known_.end()) return out;
-  const Known& k = process_of(it->second);
+  const Known& k = *process_of(it->second);
   out.pid = k.info.pid;
   out.start_ns = k.info.start_boottime;
   out.kthread = k.info.flags & PK_LABEL_KTHREAD;

@@ -76,7 +76,8 @@ class Processes {
   };
 
   void note(uint64_t label, const pk_label& info);
-  [[nodiscard]] const Known& process_of(const Known& thread) const;
+  [[nodiscard]] const Known* process_of(const Known& thread) const;
+  size_t instance_of(const pk_label& info);
   size_t instance_at(uint32_t pid, uint64_t time);
   size_t make_instance(uint32_t pid, uint32_t parent, uint64_t born);
   void read_image(Instance& instance, Image& image);

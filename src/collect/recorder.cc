@@ -47,8 +47,9 @@ void Recorder::add(const KernelSide::Tables& tables) {
       (void)user_frames(key.ustack, row.image);
     }
     row.key.exec_id = 0;
-    // A sleeper whose timer went off may never have been sampled.
-    if (key.served_kind == PK_SERVED_LABEL && key.served >> 32) processes_.meet(key.served);
+    // A sleeper whose timer went off may never have been sampled; all others were told.
+    if (key.served_kind == PK_SERVED_LABEL && key.basis == PK_BASIS_OWNER && key.served >> 32)
+      processes_.meet(key.served);
     if (key.served_kind == PK_SERVED_UNWATCHED) {
       spread_.unwatched(row, count);
       continue;

@@ -63,6 +63,12 @@ std::string_view to_string(By by) {
   return i < by_names.size() ? by_names[i] : "?";
 }
 
+std::optional<By> by_from_string(std::string_view name) {
+  const auto it = std::ranges::find(by_names, name);
+  if (it == by_names.end()) return std::nullopt;
+  return static_cast<By>(it - by_names.begin());
+}
+
 std::string_view to_string(GroupKind kind) {
   const auto i = static_cast<size_t>(kind);
   return i < kind_names.size() ? kind_names[i] : "?";

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +17,10 @@
 namespace pkprof {
 
 enum class By : uint8_t { pid = 0, thread, comm, exe, cgroup, container, unit };
+inline constexpr std::array every_by = {By::pid,    By::thread,    By::comm, By::exe,
+                                        By::cgroup, By::container, By::unit};
 [[nodiscard]] std::string_view to_string(By by);
+[[nodiscard]] std::optional<By> by_from_string(std::string_view name);
 
 using GroupId = uint32_t;
 

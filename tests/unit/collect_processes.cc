@@ -65,6 +65,24 @@ TEST_F(ProcessesTest, MappingsOutliveTheProcessByOneReading) {
   EXPECT_EQ(mapped_file(), "");
 }
 
+// Its last samples come after its exit was told; it is no new process for that.
+TEST_F(ProcessesTest, AProcessThatIsEndingIsTheSame) {
+  processes_.select(kPid);
+  processes_.add_events({event(ProcessEvent::Kind::exit, 300)});
+  pk_label info{};
+  info.pid = kPid;
+  info.seen = 310;
+  info.exec_id = 1;
+  processes_.add_label(kLabel, info);
+  EXPECT_TRUE(processes_.selected(kLabel)) << "told before";
+  info.start_boottime = 50;
+  processes_.add_label(kLabel + 1, info);
+  EXPECT_TRUE(processes_.selected(kLabel + 1)) << "told for the first time";
+  info.start_boottime = 305;
+  processes_.add_label(kLabel + 2, info);
+  EXPECT_FALSE(processes_.selected(kLabel + 2)) << "began later: the pid was used again";
+}
+
 constexpr uint64_t kStart = uint64_t{5} << 20;  // of the process
 
 // Two threads of a process are told, by their own numbers.

@@ -106,9 +106,6 @@ TEST(Ledger, LargestFirst) {
     EXPECT_GE(ledger.flows[i - 1].ns, ledger.flows[i].ns);
 }
 
-constexpr By every_by[] = {By::pid,    By::thread,    By::comm, By::exe,
-                           By::cgroup, By::container, By::unit};
-
 // The row whose title this is.
 const LedgerRow& row_of(const Profile& profile, const Ledger& ledger, const std::string& title) {
   for (const LedgerRow& row : ledger.processes) {
@@ -116,6 +113,11 @@ const LedgerRow& row_of(const Profile& profile, const Ledger& ledger, const std:
   }
   ADD_FAILURE() << "no row for " << title;
   return ledger.processes.at(0);
+}
+
+TEST(Groups, NamesGoBothWays) {
+  for (const By by : every_by) EXPECT_EQ(by_from_string(to_string(by)), by);
+  EXPECT_FALSE(by_from_string("colour"));
 }
 
 TEST(Groups, SumWhateverTheProfile) {
