@@ -356,6 +356,9 @@ int BPF_PROG(pk_hrtimer_start, struct hrtimer *timer)
 SEC("?raw_tp")
 int pk_introduce(void *ctx)
 {
-	self = pk_current_label(this_cpu(), bpf_get_current_task_btf());
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	pk_current_label(this_cpu(), task);
+	self = pk_process_of(task);
 	return 0;
 }

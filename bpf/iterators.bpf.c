@@ -57,7 +57,7 @@ int pk_iter_sockets(struct bpf_iter__task_file *ctx)
 	sk = (__u64)BPF_CORE_READ(sock, sk);
 	if (!sk)
 		return 0;
-	label = pk_label_of(task);
+	label = pk_process_of(task);
 	object = pk_sock_object(sk);
 	bpf_map_update_elem(&owners, &object, &label, BPF_NOEXIST);
 	if (BPF_CORE_READ((struct sock *)sk, sk_protocol) == IPPROTO_UDP) {

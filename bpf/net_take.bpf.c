@@ -51,9 +51,11 @@ int BPF_PROG(pk_inet_sock_set_state, struct sock *sk)
 	if (pk_on_account(object)) {
 		pk_take(c, ctx, object, PK_BASIS_OWNER);
 	} else {
-		__u64 label = pk_current_label(c, bpf_get_current_task_btf());
+		struct task_struct *task = bpf_get_current_task_btf();
+		__u64 owner = pk_process_of(task);
 
-		bpf_map_update_elem(&owners, &object, &label, BPF_ANY);
+		pk_current_label(c, task);
+		bpf_map_update_elem(&owners, &object, &owner, BPF_ANY);
 	}
 	pk_leave(c);
 	return 0;

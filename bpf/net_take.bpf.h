@@ -16,6 +16,7 @@ static __noinline int pk_take(struct pk_cpu *c, void *ctx, __u64 object, __u8 ba
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pk_key who = { .basis = basis, .syscall = PK_NO_SYSCALL };
 	struct pk_scratch *s;
+	__u64 owner;
 	__u32 one = 1;
 
 	if (!c)
@@ -28,8 +29,11 @@ static __noinline int pk_take(struct pk_cpu *c, void *ctx, __u64 object, __u8 ba
 			who.ustack = pk_user_stack(c, ctx, &s->stack);
 		who.exec_id = task->self_exec_id;
 	}
+	if (basis == PK_BASIS_OWNER)
+		who.served = pk_process_of(task); /* whoever closes it, it was for all of them */
 	pk_attribute(c, object, &who);
-	bpf_map_update_elem(&owners, &object, &who.served, BPF_ANY);
+	owner = pk_process_of(task);
+	bpf_map_update_elem(&owners, &object, &owner, BPF_ANY);
 	return 0;
 }
 

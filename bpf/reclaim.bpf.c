@@ -34,7 +34,7 @@ int BPF_PROG(pk_khugepaged_scan, struct mm_struct *mm)
 
 	pk_rare_hook();
 	if (bpf_core_field_exists(struct mm_struct, owner))
-		party = pk_label_of_task((__u64)BPF_CORE_READ(mm, owner));
+		party = pk_process_of_task((__u64)BPF_CORE_READ(mm, owner));
 	pk_note(pk_context_object(bpf_get_current_task()), party);
 	return 0;
 }

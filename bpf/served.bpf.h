@@ -8,8 +8,21 @@
 
 #include "state.bpf.h"
 
+/*
+ * The process, whichever of its threads it is. Without threads that is the label of any of them;
+ * with threads it is what work is charged to that may be for any of them.
+ */
+static __always_inline __u64 pk_process_of(struct task_struct *task)
+{
+	__u64 any = config.threads ? PK_ANY_THREAD : 0;
+
+	return any | (__u64)task->tgid << 32 | (__u32)(task->group_leader->start_boottime >> 20);
+}
+
 static __always_inline __u64 pk_label_of(struct task_struct *task)
 {
+	if (config.threads)
+		return (__u64)task->pid << 32 | (__u32)(task->start_boottime >> 20);
 	return (__u64)task->tgid << 32 | (__u32)(task->group_leader->start_boottime >> 20);
 }
 
@@ -20,18 +33,34 @@ static __always_inline __u64 pk_label_of_task(__u64 taskp)
 
 	if (!task)
 		return 0;
+	if (config.threads)
+		return (__u64)BPF_CORE_READ(task, pid) << 32 |
+		       (__u32)(BPF_CORE_READ(task, start_boottime) >> 20);
 	return (__u64)BPF_CORE_READ(task, tgid) << 32 |
 	       (__u32)(BPF_CORE_READ(task, group_leader, start_boottime) >> 20);
 }
 
+/* pk_process_of() of any task, given as a number; 0 for none. */
+static __always_inline __u64 pk_process_of_task(__u64 taskp)
+{
+	struct task_struct *task = (void *)taskp;
+	__u64 any = config.threads ? PK_ANY_THREAD : 0;
+
+	if (!task)
+		return 0;
+	return any | (__u64)BPF_CORE_READ(task, tgid) << 32 |
+	       (__u32)(BPF_CORE_READ(task, group_leader, start_boottime) >> 20);
+}
+
 /*
- * The label of the current process, told to user space if this CPU did not do so lately. The
+ * The label of the current process or thread, told to user space if this CPU did not do so lately. The
  * idle task is PK_IDLE.
  */
 static __always_inline __u64 pk_current_label(struct pk_cpu *c, struct task_struct *task)
 {
-	struct pk_label info = {};
 	struct task_struct *leader;
+	struct pk_label *info;
+	struct pk_cpu *me;
 	__u64 label;
 
 	if (task->pid == 0)
@@ -42,17 +71,21 @@ static __always_inline __u64 pk_current_label(struct pk_cpu *c, struct task_stru
 	c->label = label;
 	c->epoch = epoch;
 
+	me = this_cpu(); /* 6.1 takes a map's memory as a value, and no argument's */
+	info = &me->who[pk_level(me)];
 	leader = task->group_leader;
-	info.start_boottime = leader->start_boottime;
-	info.pid = task->tgid;
-	info.parent = BPF_CORE_READ(leader, real_parent, tgid);
-	info.cgroup = BPF_CORE_READ(leader, cgroups, dfl_cgrp, kn, id);
-	info.uid = BPF_CORE_READ(leader, cred, uid.val);
-	info.flags = task->flags & PF_KTHREAD ? PK_LABEL_KTHREAD : 0;
-	info.seen = bpf_ktime_get_ns();
-	info.exec_id = task->self_exec_id;
-	BPF_CORE_READ_STR_INTO(&info.comm, leader, comm);
-	if (bpf_map_update_elem(&labels, &label, &info, BPF_ANY))
+	info->start_boottime = leader->start_boottime;
+	info->pid = task->tgid;
+	info->tid = task->pid;
+	info->parent = BPF_CORE_READ(leader, real_parent, tgid);
+	info->cgroup = BPF_CORE_READ(leader, cgroups, dfl_cgrp, kn, id);
+	info->uid = BPF_CORE_READ(leader, cred, uid.val);
+	info->flags = task->flags & PF_KTHREAD ? PK_LABEL_KTHREAD : 0;
+	info->seen = bpf_ktime_get_ns();
+	info->exec_id = task->self_exec_id;
+	BPF_CORE_READ_STR_INTO(&info->comm, leader, comm);
+	BPF_CORE_READ_STR_INTO(&info->thread_comm, task, comm);
+	if (bpf_map_update_elem(&labels, &label, info, BPF_ANY))
 		c->stats.labels_full++;
 	return label;
 }

@@ -30,6 +30,10 @@ enum {
  * A label's number: thread group id in the upper half, the process's start (boot time in units of
  * 2^20 ns, cut to 32 bits) in the lower. A pid cannot come round again within such a unit. The
  * idle task has pid 0 on every CPU, so numbers below 2^32 are free for what is not a process.
+ *
+ * With pk_config.threads a label is a thread's: its own id and its own start. Where it is known for
+ * which process work was, but not for which of its threads, the number is the process's with
+ * PK_ANY_THREAD added.
  */
 enum pk_special {
 	PK_IDLE = 1,
@@ -54,6 +58,9 @@ enum pk_reason {
 
 /* In the number of an object, never in a label: a party may be either (bpf/party.bpf.h). */
 #define PK_OBJECT (1ULL << 63)
+
+/* Thread ids are below 2^22 (PID_MAX_LIMIT). */
+#define PK_ANY_THREAD (1ULL << 62)
 
 /* What kind of number pk_key.served is. */
 enum pk_served_kind {
@@ -157,10 +164,11 @@ struct pk_label {
 	__u32 uid;
 	__u64 seen;    /* ktime when this was noted */
 	__u32 exec_id; /* task_struct.self_exec_id then: grows by one at each exec */
-	__u32 pad;
+	__u32 tid;     /* of the thread that was met */
 	char comm[PK_COMM_LEN]; /* of the group leader */
+	char thread_comm[PK_COMM_LEN]; /* of the thread */
 };
-static_assert(sizeof(struct pk_label) == 64, "pk_label has no hidden padding");
+static_assert(sizeof(struct pk_label) == 80, "pk_label has no hidden padding");
 
 /* Work on account, not yet charged to anyone: one stack's worth of samples. */
 struct pk_charge {
@@ -287,6 +295,7 @@ struct pk_config {
 	__u64 known[PK_KNOWNS];   /* the same by enum pk_known */
 	__u64 share_calls;        /* functions that CPUs call for one another: by votes, not by notes */
 	__u64 measure;            /* all of the time, by entry and exit */
+	__u64 threads;            /* labels are threads', not processes' */
 };
 
 /* Per-CPU counters; what went wrong is never silent. */
@@ -409,6 +418,7 @@ struct pk_cpu {
 	__u32 irq_window; /* the same of the hooks on interrupts */
 	__u32 pad3;
 	struct pk_packet_info info[PK_LEVELS]; /* read last, by pk_level(); the BPF stack is short */
+	struct pk_label who[PK_LEVELS]; /* to be told, by pk_level() */
 	struct pk_key row[PK_LEVELS]; /* for looking up counts, by pk_level() */
 	__u64 percpu;     /* base of this CPU's per-CPU area, 0 before it is known */
 

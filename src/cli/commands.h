@@ -26,6 +26,9 @@ void add_report(CLI::App& app, CommandLine& line);
 void add_stat(CLI::App& app, CommandLine& line);
 void add_doctor(CLI::App& app, CommandLine& line);
 
+// --by, of report and run.
+void add_by_option(CLI::App& sub, std::string& by);
+
 // "pkprof: what failed" on stderr; returns `status`.
 int complain(const std::string& message, int status);
 

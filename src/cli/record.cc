@@ -13,6 +13,7 @@ namespace {
 struct Options {
   RecordingOptions recording;
   std::string output = "pkprof.pb.gz";
+  std::string by = "pid";  // run
 };
 
 }  // namespace
@@ -43,15 +44,20 @@ void add_run(CLI::App& app, CommandLine& line) {
   add_recording_options(*sub, options->recording);
   sub->add_option("-o,--output", options->output, "Keep the profile in this file, too")
       ->type_name("FILE");
+  add_by_option(*sub, options->by);
   sub->callback([options, &line] {
     line.action = [options, &line] {
+      const By by = by_from_string(options->by).value_or(By::pid);
+      if (by == By::thread) options->recording.record.threads = true;
       int status = 0;
       const auto recording = record_as_asked(options->recording, line, status);
       if (!recording) return status;
       if (!options->output.empty())
         if (auto r = write_profile(recording->profile, options->output); !r)
           return complain(r.error().message, exit_failure);
-      if (!print(ledger_text(recording->profile, terminal_options()))) return exit_failure;
+      ReportOptions how = terminal_options();
+      how.by = by;
+      if (!print(ledger_text(recording->profile, how))) return exit_failure;
       return status;
     };
   });

@@ -36,6 +36,7 @@ void add_recording_options(CLI::App& sub, RecordingOptions& o) {
   sub.add_flag_callback(
       "--no-attribution", [&o] { o.record.hooks = false; },
       "Sample only: no hooks, asynchronous work stays unclaimed");
+  sub.add_flag("--threads", o.record.threads, "Tell threads apart, too (report --by thread)");
   sub.footer(
       "COMMAND and its arguments stand behind --; without one, recording ends with -d or "
       "at an interrupt (Ctrl-C).");

@@ -2,6 +2,8 @@
 // pkprof report.
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
@@ -20,16 +22,22 @@ struct Options {
   std::string file = "pkprof.pb.gz";
   View view = View::ledger;
   std::vector<uint32_t> pids;
+  std::string by = "pid";
   bool json = false;
   size_t rows = 0;
   double threshold = 0.5;
 };
 
 int show(const Options& o) {
+  const By by = by_from_string(o.by).value_or(By::pid);
+  if (o.view == View::flat && by != By::pid && !o.json)
+    return complain("--by is for the ledger and the tree: functions are not of one process",
+                    exit_usage);
   const auto profile = read_profile(o.file);
   if (!profile) return complain(profile.error().message, exit_failure);
   ReportOptions r = terminal_options();
   r.pids = o.pids;
+  r.by = by;
   r.limit = o.rows;
   r.threshold = o.threshold;
   if (o.json) return print(report_json(*profile, r) + "\n") ? 0 : exit_failure;
@@ -50,6 +58,14 @@ int show(const Options& o) {
 
 }  // namespace
 
+void add_by_option(CLI::App& sub, std::string& by) {
+  std::set<std::string> names;
+  for (const By one : every_by) names.emplace(to_string(one));
+  sub.add_option("--by", by, "Rows: pid, thread, comm, exe, cgroup, container or unit")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember(names));
+}
+
 void add_report(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("report", "Show a recorded profile; needs no privilege");
@@ -64,6 +80,7 @@ void add_report(CLI::App& app, CommandLine& line) {
   sub->add_option("--pid", options->pids, "Only what these processes were served")
       ->delimiter(',')
       ->type_name("PID[,PID...]");
+  add_by_option(*sub, options->by);
   sub->add_option("-n,--rows", options->rows, "At most that many rows")->type_name("N");
   sub->add_option("--threshold", options->threshold, "Sum up tree branches below, in percent")
       ->type_name("PERCENT")

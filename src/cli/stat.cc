@@ -12,6 +12,7 @@ namespace {
 
 struct Options {
   RecordingOptions recording;
+  std::string by = "pid";
   bool json = false;
   size_t rows = 0;
 };
@@ -19,11 +20,13 @@ struct Options {
 bool show(const Options& o, const Profile& profile) {
   ReportOptions r = terminal_options();
   r.limit = o.rows;
+  r.by = by_from_string(o.by).value_or(By::pid);
   return print(o.json ? report_json(profile, r) : ledger_text(profile, r));
 }
 
 int measure(Options& o, const CommandLine& line) {
   bool shown = true;
+  if (by_from_string(o.by) == By::thread) o.recording.record.threads = true;
   o.recording.record.measure = true;
   o.recording.record.each = [&](const Profile& profile) { return shown = show(o, profile); };
   int status = 0;
@@ -42,6 +45,7 @@ void add_stat(CLI::App& app, CommandLine& line) {
   sub->add_option("--interval", options->recording.record.interval, "Show it every so often")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 86400.0));
+  add_by_option(*sub, options->by);
   sub->add_option("-n,--rows", options->rows, "At most that many rows")->type_name("N");
   sub->add_flag("--json", options->json, "One JSON object for each interval, or for all");
   sub->callback(

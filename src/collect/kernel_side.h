@@ -24,6 +24,7 @@ namespace pkprof {
 struct KernelSideOptions {
   uint64_t frequency_hz = 997;
   uint32_t table_entries = 16384;  // of each table of counts and of stacks
+  bool threads = false;            // labels are threads', see PK_ANY_THREAD
   bool hooks = true;               // false: the sampler alone, for benchmarks
   bool measure = false;            // all of the time by entry and exit, and no user stacks
 };

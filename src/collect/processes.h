@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "collect/cgroups.h"
+#include "collect/containers.h"
 #include "collect/sideband.h"
 #include "model/profile.h"
 #include "pkprof/user_abi.h"
@@ -23,11 +24,12 @@ namespace pkprof {
 
 class Processes {
  public:
-  explicit Processes(UserSymbols& symbols);
+  // With `threads` a label is a thread's, or with PK_ANY_THREAD a process's.
+  explicit Processes(UserSymbols& symbols, bool threads = false);
 
   void add_events(const std::vector<ProcessEvent>& events);
   void add_label(uint64_t label, const pk_label& info);
-  // A process that no sample met, but that turned out to be served: looked up in /proc.
+  // A process (or thread) that no sample met, but that turned out to be served: looked up in /proc.
   void meet(uint64_t label);
   // Forgets the mappings of processes that had ended at the last call; call after each time that
   // samples were resolved. Of those that ended since, samples may come yet: the tables are changed
@@ -36,8 +38,12 @@ class Processes {
 
   // What UserSymbols knows the image by that the process had at that exec; 0 for a kernel thread.
   uint64_t image_of(uint64_t label, uint32_t exec_id);
-  // The model's label. A number that was never told is a process of that pid without a name.
+  // The model's label: of a thread, its process's. A number that was never told is a process of
+  // that pid without a name.
   [[nodiscard]] Label label_of(uint64_t label) const;
+  // The id and the name of the thread; 0 and "" where labels are processes'.
+  [[nodiscard]] uint32_t thread_of(uint64_t label) const;
+  [[nodiscard]] std::string thread_name(uint64_t label) const;
   // Marks a process as selected; its children, present and to come, are too.
   void select(uint32_t pid);
   [[nodiscard]] bool selected(uint64_t label) const;
@@ -64,10 +70,14 @@ class Processes {
     pk_label info;
     std::string exe;
     std::string cgroup;
+    Container container;
     size_t instance = SIZE_MAX;
     int64_t first_exec = 0;  // exec_id of the instance's first image
   };
 
+  void note(uint64_t label, const pk_label& info);
+  [[nodiscard]] const Known* process_of(const Known& thread) const;
+  size_t instance_of(const pk_label& info);
   size_t instance_at(uint32_t pid, uint64_t time);
   size_t make_instance(uint32_t pid, uint32_t parent, uint64_t born);
   void read_image(Instance& instance, Image& image);
@@ -75,11 +85,14 @@ class Processes {
   void apply_fork(const ProcessEvent& event);
 
   UserSymbols& symbols_;
+  const bool threads_;
   Cgroups cgroups_;
+  Containers containers_;
   std::vector<Instance> instances_;
   std::unordered_map<uint32_t, std::vector<size_t>> by_pid_;
   std::unordered_map<uint64_t, Known> known_;
-  std::vector<uint64_t> dead_images_;  // since the last burial
+  std::unordered_map<uint32_t, uint64_t> process_labels_;  // with threads: by pid, told last
+  std::vector<uint64_t> dead_images_;                      // since the last burial
   std::vector<uint64_t> to_bury_;
   uint64_t next_image_ = 1;
   size_t unreadable_ = 0;

@@ -47,6 +47,9 @@ void Recorder::add(const KernelSide::Tables& tables) {
       (void)user_frames(key.ustack, row.image);
     }
     row.key.exec_id = 0;
+    // A sleeper whose timer went off may never have been sampled; all others were told.
+    if (key.served_kind == PK_SERVED_LABEL && key.basis == PK_BASIS_OWNER && key.served >> 32)
+      processes_.meet(key.served);
     if (key.served_kind == PK_SERVED_UNWATCHED) {
       spread_.unwatched(row, count);
       continue;
@@ -280,6 +283,12 @@ LabelId Recorder::served_label(Profile& p, const pk_key& key, const Label& ran_o
   return p.label(label);
 }
 
+uint32_t Recorder::name_thread(Profile& profile, LabelId process, uint64_t label) const {
+  const uint32_t thread = processes_.thread_of(label);
+  if (thread) profile.name_thread(process, thread, processes_.thread_name(label));
+  return thread;
+}
+
 void Recorder::add_special(uint64_t special, uint64_t ns) {
   Row row{};
   row.key.ran_on = special == PK_IDLE ? PK_IDLE : PK_KERNEL;
@@ -340,6 +349,10 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
     const std::string source = source_of(key, ran, kernel);
     sample.source = profile.string(source);
     sample.basis = static_cast<Basis>(key.basis);
+    const bool to_process = key.served_kind == PK_SERVED_LABEL && is_process(key.served);
+    sample.thread = ran_other ? 0 : name_thread(profile, sample.ran_on, key.ran_on);
+    if (to_process && !served_other)
+      sample.served_thread = name_thread(profile, sample.served, key.served);
 
     stack.clear();
     if (!served_other) {

@@ -65,7 +65,8 @@ class Signals {
 
 class Session {
  public:
-  explicit Session(const RecordOptions& options) : options_(options), processes_(user_symbols_) {}
+  explicit Session(const RecordOptions& options)
+      : options_(options), processes_(user_symbols_, options.threads) {}
   Result<Recording> run();
 
  private:
@@ -144,6 +145,7 @@ Result<> Session::prepare() {
 
   KernelSideOptions side;
   side.frequency_hz = options_.frequency_hz;
+  side.threads = options_.threads;
   side.hooks = options_.hooks;
   side.measure = options_.measure;
   auto watching = std::async(std::launch::async | std::launch::deferred,

@@ -26,6 +26,7 @@ struct RecordOptions {
   uint64_t frequency_hz = 997;
   double seconds = 0;    // 0: until the command ends or a signal comes
   double budget = 0.01;  // of each CPU's time, for hooks; the sampler costs what frequency_hz asks
+  bool threads = false;  // label threads as well as processes
   bool hooks = true;     // false: sampler alone (for benchmarks of the hooks' cost)
   // All of the time by entry and exit, and no stacks of user code (pkprof stat).
   bool measure = false;

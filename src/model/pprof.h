@@ -10,16 +10,17 @@
 //   sample_type     samples/count, cpu/nanoseconds, and exact/nanoseconds and calls/count when
 //                   any sample has them; default_sample_type is cpu; read back by name
 //   sample          stack leaf first; string labels ran-on, served (names of labels, see below),
-//                   source, basis, cgroup (of the served label; for readers only); number thread
+//                   source, basis, cgroup and container (of the served label; for readers only);
+//                   numbers thread and served-thread, where threads are labelled
 //   location        one frame, at most one line; a pseudo frame has no mapping and no address; an
 //                   empty stack is one pseudo frame "[no stack]", since pprof drops samples
 //                   without a location and its totals would be short
 //   mapping         as in memory; "[kernel.kallsyms]", "[module]", "[bpf]" for kernel code
 //   time, duration, period    1e9/hz nanoseconds
 //   comment         `#` and the JSON object, schema "pkprof.meta/1": kernel, cpus, frequency, what
-//                   was taken, lost and degraded, the cost, the counters, the label table, and
-//                   the kinds of the frames that do not show it. The `#` keeps `go tool pprof`
-//                   from printing the comment above each of its reports.
+//                   was taken, lost and degraded, the cost, the counters, the label table, the
+//                   names of threads, and the kinds of the frames that do not show it. The `#`
+//                   keeps `go tool pprof` from printing the comment above each of its reports.
 //
 // Labels are known by their names ("nginx:812"), made unique ("nginx:812#2" when a pid was used
 // again) and recorded in the label table, so tools that renumber or drop samples (`pprof -proto`

@@ -18,6 +18,16 @@ constexpr std::string_view schema_prefix = R"({"schema":"pkprof.meta/)";
 constexpr std::string_view schema = "pkprof.meta/1";
 constexpr int max_nesting = 4;  // object, "labels", label, value
 
+// Of a label; not an object of their own, which would nest deeper.
+constexpr std::array<std::pair<const char*, std::string Container::*>, 7> container_keys = {
+    {{"container_id", &Container::id},
+     {"runtime", &Container::runtime},
+     {"container", &Container::name},
+     {"image", &Container::image},
+     {"pod", &Container::pod},
+     {"pod_namespace", &Container::pod_namespace},
+     {"pod_uid", &Container::pod_uid}}};
+
 // Raised by the readers below, turned into an Error by decode_comment.
 struct Malformed {
   std::string what;
@@ -61,6 +71,7 @@ Json label_to_json(const Label& label, const std::string& name) {
   put(to, "comm", label.comm);
   put(to, "exe", label.exe);
   put(to, "cgroup", label.cgroup);
+  for (const auto& [key, member] : container_keys) put(to, key, label.container.*member);
   put(to, "reason", label.reason);
   return to;
 }
@@ -69,6 +80,8 @@ Label label_from_json(const Json& from) {
   const auto kind = label_kind_from_string(get_text(from, "kind"));
   if (!kind) throw Malformed{"a label of unknown kind"};
   const auto kthread = from.find("kthread");
+  Container container;
+  for (const auto& [key, member] : container_keys) container.*member = get_text(from, key);
   return Label{.kind = *kind,
                .pid = static_cast<uint32_t>(get_number(from, "pid", UINT32_MAX)),
                .start_ns = get_number(from, "start_ns"),
@@ -77,6 +90,7 @@ Label label_from_json(const Json& from) {
                .comm = get_text(from, "comm"),
                .exe = get_text(from, "exe"),
                .cgroup = get_text(from, "cgroup"),
+               .container = std::move(container),
                .reason = get_text(from, "reason")};
 }
 
@@ -155,6 +169,13 @@ MetaComment from_json(const Json& from) {
     if (!kind) throw Malformed{"a frame of unknown kind"};
     comment.kinds.push_back({number_of(entry[0], "a location id", UINT64_MAX), *kind});
   }
+  for (const Json& entry : get_array(from, "threads")) {
+    if (!entry.is_array() || entry.size() != 3 || !entry[0].is_string())
+      throw Malformed{"threads is not made of label, id and name"};
+    comment.threads.push_back({entry[0].get<std::string>(),
+                               static_cast<uint32_t>(number_of(entry[1], "a thread", UINT32_MAX)),
+                               text_of(entry[2], "a thread's name")});
+  }
   return comment;
 }
 
@@ -198,6 +219,11 @@ std::string encode_comment(const MetaComment& comment) {
     Json& kinds = to["frame_kinds"] = Json::array();
     for (const auto& [location, kind] : comment.kinds)
       kinds.push_back(Json::array({location, to_string(kind)}));
+  }
+  if (!comment.threads.empty()) {
+    Json& threads = to["threads"] = Json::array();
+    for (const auto& [label, id, name] : comment.threads)
+      threads.push_back(Json::array({label, id, escape_text(name)}));
   }
   return "#" + to.dump();
 }

@@ -59,6 +59,7 @@ class Decoder {
   SampleKey key_of_sample();
   void read_text_label(const RawLabel& label, std::string_view key, SampleKey& to);
   StringId string(uint64_t index);
+  [[nodiscard]] LabelId label_named(std::string_view name, const char* otherwise) const;
   LabelId label(uint64_t index);
 
   const RawFile file_;
@@ -106,6 +107,9 @@ void Decoder::read_comment() {
     label_names_.insert(hash, static_cast<uint32_t>(i));
     labels_.push_back(profile_.label(comment_.labels[i]));
   }
+  for (const auto& [label, thread, name] : comment_.threads)
+    profile_.name_thread(label_named(label, "a thread is of a process that is not in the table"),
+                         thread, name);
   string_ids_.assign(file_.strings.size(), unknown);
   label_ids_.assign(file_.strings.size(), unknown);
 }
@@ -171,14 +175,17 @@ StringId Decoder::string(uint64_t index) {
   return string_ids_[index];
 }
 
+LabelId Decoder::label_named(std::string_view name, const char* otherwise) const {
+  const uint32_t position = label_names_.find(
+      hash_bytes(hash_seed(), name), [&](uint32_t i) { return comment_.names[i] == name; });
+  require(position != IndexTable::none, otherwise);
+  return labels_[position];
+}
+
 LabelId Decoder::label(uint64_t index) {
   const std::string_view name = file_.text(index);
-  if (label_ids_[index] == unknown) {
-    const uint32_t position = label_names_.find(
-        hash_bytes(hash_seed(), name), [&](uint32_t i) { return comment_.names[i] == name; });
-    require(position != IndexTable::none, "a sample names a process that is not in its table");
-    label_ids_[index] = labels_[position];
-  }
+  if (label_ids_[index] == unknown)
+    label_ids_[index] = label_named(name, "a sample names a process that is not in its table");
   return label_ids_[index];
 }
 
@@ -231,9 +238,10 @@ SampleKey Decoder::key_of_sample() {
       const auto basis = basis_from_string(file_.text(label.str));
       require(basis.has_value(), "a sample has an unknown basis; use a newer pkprof");
       key.basis = *basis;
-    } else if (name == key_thread) {
+    } else if (name == key_thread || name == key_served_thread) {
       require(label.num <= UINT32_MAX, "a thread id is out of range");
-      key.thread = static_cast<uint32_t>(label.num);
+      uint32_t& thread = name == key_thread ? key.thread : key.served_thread;
+      thread = static_cast<uint32_t>(label.num);
     }
   }
   require(key.ran_on != unknown && key.served != unknown,

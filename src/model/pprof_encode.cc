@@ -93,8 +93,10 @@ class Encoder {
   // Positions in the string table of what every sample needs.
   std::vector<int64_t> label_ids_;
   std::vector<int64_t> cgroup_ids_;
+  std::vector<int64_t> container_ids_;
   std::array<int64_t, basis_count> basis_ids_{};
-  int64_t ran_on_ = 0, served_ = 0, source_ = 0, basis_ = 0, cgroup_ = 0, thread_ = 0;
+  int64_t ran_on_ = 0, served_ = 0, source_ = 0, basis_ = 0, cgroup_ = 0, container_ = 0;
+  int64_t thread_ = 0, served_thread_ = 0;
   std::vector<uint64_t> scratch_;
 };
 
@@ -108,11 +110,16 @@ void Encoder::prepare() {
   source_ = strings_.add(key_source);
   basis_ = strings_.add(key_basis);
   cgroup_ = strings_.add(key_cgroup);
+  container_ = strings_.add(key_container);
   thread_ = strings_.add(key_thread);
+  served_thread_ = strings_.add(key_served_thread);
   for (int i = 0; i < basis_count; ++i)
     basis_ids_[i] = strings_.add(to_string(static_cast<Basis>(i)));
   for (const std::string& name : names_) label_ids_.push_back(strings_.add_escaped(name));
-  for (const Label& label : profile_.labels()) cgroup_ids_.push_back(strings_.add(label.cgroup));
+  for (const Label& label : profile_.labels()) {
+    cgroup_ids_.push_back(strings_.add(label.cgroup));
+    container_ids_.push_back(strings_.add(container_title(container_of(label))));
+  }
 }
 
 int64_t Encoder::string_of(StringId id) {
@@ -168,7 +175,9 @@ void Encoder::put_sample(const SampleKey& key, const SampleValue& value) {
   put_label(to, source_, label_field::str, string_of(key.source));
   put_label(to, basis_, label_field::str, basis_ids_[static_cast<size_t>(key.basis)]);
   put_label(to, cgroup_, label_field::str, cgroup_ids_[key.served]);
+  put_label(to, container_, label_field::str, container_ids_[key.served]);
   put_label(to, thread_, label_field::num, key.thread);
+  put_label(to, served_thread_, label_field::num, key.served_thread);
 }
 
 // What is empty or zero is left out: that is how pprof says it.
@@ -256,6 +265,8 @@ std::string Encoder::comment() const {
     const Frame& frame = profile_.frames()[i];
     if (frame.kind != default_kind(frame)) comment.kinds.push_back({i + 1, frame.kind});
   }
+  for (const auto& [thread, name] : profile_.thread_names())
+    comment.threads.push_back({names_[thread.first], thread.second, name});
   return encode_comment(comment);
 }
 

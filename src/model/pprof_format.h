@@ -65,7 +65,9 @@ inline constexpr std::string_view key_served = "served";
 inline constexpr std::string_view key_source = "source";
 inline constexpr std::string_view key_basis = "basis";
 inline constexpr std::string_view key_cgroup = "cgroup";
+inline constexpr std::string_view key_container = "container";
 inline constexpr std::string_view key_thread = "thread";
+inline constexpr std::string_view key_served_thread = "served-thread";
 
 // The function of the one frame that stands for an empty stack.
 inline constexpr std::string_view no_stack = "[no stack]";
@@ -85,7 +87,8 @@ inline constexpr uint32_t max_cpus = 1U << 20;
 [[nodiscard]] FrameKind default_kind(const Frame& frame);
 
 // What pprof has no place for: Profile::meta but for time and duration, the labels with the names
-// that samples refer to them by, and the kinds of the frames that are not of their default kind.
+// that samples refer to them by, the kinds of the frames that are not of their default kind, and
+// the names of threads.
 struct MetaComment {
   Meta meta;
   std::vector<Label> labels;
@@ -95,6 +98,12 @@ struct MetaComment {
     FrameKind kind = FrameKind::user;
   };
   std::vector<KindOf> kinds;
+  struct ThreadName {
+    std::string label;  // one of `names`
+    uint32_t thread = 0;
+    std::string name;
+  };
+  std::vector<ThreadName> threads;
 };
 
 // One name a label, escaped and unique.

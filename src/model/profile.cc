@@ -98,6 +98,10 @@ std::string Label::name() const {
   return "?";
 }
 
+Container container_of(const Label& label) {
+  return label.container.id.empty() ? container_of_cgroup(label.cgroup) : label.container;
+}
+
 SampleValue& SampleValue::operator+=(const SampleValue& o) {
   count += o.count;
   ns += o.ns;
@@ -131,6 +135,7 @@ LabelId Profile::label(const Label& label) {
   fill_in(have.comm, label.comm);
   fill_in(have.exe, label.exe);
   fill_in(have.cgroup, label.cgroup);
+  if (have.container.id.empty()) have.container = label.container;
   if (have.parent_pid == 0) have.parent_pid = label.parent_pid;
   have.kthread = have.kthread || label.kthread;
   return found;
@@ -183,10 +188,10 @@ void Profile::reserve(size_t samples) {
 void Profile::add(const SampleKey& key, const SampleValue& value) {
   assert(key.ran_on < labels_.size() && key.served < labels_.size());
   assert(key.source < strings_.size() && key.stack < stack_count());
-  const uint64_t hash =
-      hash_words(hash_seed(), {static_cast<uint64_t>(key.ran_on) << 32 | key.served,
-                               static_cast<uint64_t>(key.source) << 32 | key.stack,
-                               static_cast<uint64_t>(key.basis) << 32 | key.thread});
+  const uint64_t hash = hash_words(
+      hash_seed(), {static_cast<uint64_t>(key.ran_on) << 32 | key.served,
+                    static_cast<uint64_t>(key.source) << 32 | key.stack,
+                    static_cast<uint64_t>(key.basis) << 32 | key.thread, key.served_thread});
   const uint32_t found =
       sample_index_.find(hash, [&](uint32_t i) { return samples_[i].key == key; });
   if (found != IndexTable::none) {
@@ -195,6 +200,11 @@ void Profile::add(const SampleKey& key, const SampleValue& value) {
   }
   samples_.push_back({key, value});
   sample_index_.insert(hash, static_cast<uint32_t>(samples_.size() - 1));
+}
+
+void Profile::name_thread(LabelId process, uint32_t thread, std::string_view comm) {
+  assert(process < labels_.size());
+  if (thread != 0 && !comm.empty()) thread_names_.try_emplace({process, thread}, comm);
 }
 
 }  // namespace pkprof

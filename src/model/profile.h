@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/container.h"
 #include "model/index_table.h"
 
 namespace pkprof {
@@ -50,13 +51,17 @@ struct Label {
   bool kthread = false;
   uint32_t parent_pid = 0;
   std::string comm;
-  std::string exe;     // path, empty when it could not be had
-  std::string cgroup;  // path below the cgroup v2 mount, empty when it could not be had
-  std::string reason;  // for unclaimed: dropped, forwarded, expired, lost, untracked, ...
+  std::string exe;      // path, empty when it could not be had
+  std::string cgroup;   // path below the cgroup v2 mount, empty when it could not be had
+  Container container;  // as found while recording; see container_of()
+  std::string reason;   // for unclaimed: dropped, forwarded, expired, lost, untracked, ...
   // "nginx:1234", "KERNEL", "IDLE", "OTHER", "UNCLAIMED:dropped". Not cleaned for any output.
   [[nodiscard]] std::string name() const;
   bool operator==(const Label&) const = default;
 };
+
+// The container of a process: as it was recorded, or else as the cgroup tells it.
+[[nodiscard]] Container container_of(const Label& label);
 
 using LabelId = uint32_t;
 using FrameId = uint32_t;
@@ -98,6 +103,9 @@ struct SampleKey {
   Basis basis = Basis::own;
   StackId stack = 0;    // stack 0 is the empty stack
   uint32_t thread = 0;  // thread id that ran, 0 when threads are not labelled
+  // Thread id that was served; 0 when threads are not labelled, or it is not known which of the
+  // process's threads it was.
+  uint32_t served_thread = 0;
   auto operator<=>(const SampleKey&) const = default;
 };
 
@@ -145,6 +153,8 @@ class Profile {
   FrameId frame(const Frame& frame);
   StackId stack(std::span<const FrameId> leaf_first);
   void add(const SampleKey& key, const SampleValue& value);
+  // What a thread is called. A thread is known by its process and its id; the first name stays.
+  void name_thread(LabelId process, uint32_t thread, std::string_view comm);
   // Makes room for so many samples in all; only saves time.
   void reserve(size_t samples);
 
@@ -162,6 +172,9 @@ class Profile {
   };
   [[nodiscard]] const std::vector<Sample>& samples() const { return samples_; }
 
+  using ThreadNames = std::map<std::pair<LabelId, uint32_t>, std::string>;
+  [[nodiscard]] const ThreadNames& thread_names() const { return thread_names_; }
+
   // cpus x duration: what rule 1 (the ledger sums) is checked against.
   [[nodiscard]] uint64_t cpu_ns() const { return meta.cpus * meta.duration_ns; }
 
@@ -173,6 +186,7 @@ class Profile {
   std::vector<FrameId> stack_frames_;
   std::vector<uint64_t> stack_bounds_;  // stack i is stack_frames_[bounds[i] .. bounds[i+1])
   std::vector<Sample> samples_;
+  ThreadNames thread_names_;
   // Who is where in the tables above; positions only, so a Profile can be copied.
   IndexTable label_index_;
   IndexTable string_index_;

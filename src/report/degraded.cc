@@ -3,9 +3,12 @@
 
 namespace pkprof {
 
-std::vector<std::string> degraded_sentences(const Meta& meta) {
-  std::vector<std::string> sentences = meta.degraded;
-  for (const auto& [name, count] : meta.counters) {
+std::vector<std::string> degraded_sentences(const Profile& profile, By by) {
+  std::vector<std::string> sentences = profile.meta.degraded;
+  if (by == By::thread && !has_threads(profile))
+    sentences.emplace_back(
+        "threads were not recorded (--threads): each process is one row of any thread");
+  for (const auto& [name, count] : profile.meta.counters) {
     if (count != 0) sentences.push_back(name + ": " + std::to_string(count));
   }
   return sentences;

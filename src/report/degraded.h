@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "model/profile.h"
+#include "report/groups.h"
 
 namespace pkprof {
 
-// Meta::degraded, then "NAME: N" for each counter that is not zero. Not cleaned.
-[[nodiscard]] std::vector<std::string> degraded_sentences(const Meta& meta);
+// Meta::degraded, then "NAME: N" for each counter that is not zero; and what is asked for but not
+// in the profile. Not cleaned.
+[[nodiscard]] std::vector<std::string> degraded_sentences(const Profile& profile, By by = By::pid);
 
 }  // namespace pkprof

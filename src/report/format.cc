@@ -48,12 +48,8 @@ std::string duration_text(uint64_t ns) {
   return std::to_string(ns) + " ns";
 }
 
-std::string party_name(const Profile& profile, LabelId id, bool unicode) {
-  if (id == left_out) return "OTHER";
-  const Label& label = profile.labels()[id];
-  if (label.kind == LabelKind::unclaimed) return "UNCLAIMED";
-  if (label.kind != LabelKind::process) return label.name();
-  return clean(label.comm, unicode) + "[" + std::to_string(label.pid) + "]";
+std::string party_name(const Profile& profile, By by, const Group& group, bool unicode) {
+  return clean(group_title(profile, by, group), unicode);
 }
 
 bool is_busy(const Profile& profile, const SampleKey& key, const ReportOptions& options) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/profile.h"
+#include "report/groups.h"
 #include "report/options.h"
 
 namespace pkprof {
@@ -21,8 +22,9 @@ namespace pkprof {
 [[nodiscard]] std::string milliseconds(uint64_t ns);   // "1375.2"
 [[nodiscard]] std::string duration_text(uint64_t ns);  // "10.0 s", "18.2 ms", "950 us", "12 ns"
 
-// "nginx[812]", "KERNEL", "OTHER", "UNCLAIMED"; cleaned.
-[[nodiscard]] std::string party_name(const Profile& profile, LabelId id, bool unicode);
+// group_title(), cleaned.
+[[nodiscard]] std::string party_name(const Profile& profile, By by, const Group& group,
+                                     bool unicode);
 
 // "100% = 4.02 s": what the percentages of the flat profile and the tree are of, and where the rest
 // of CPUs x time is, so that these reports add up as well.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples are first summed into cells (ran-on, served, source, basis), of which there are few;
-// rows, totals and flows are then sums of cells.
+// Samples are first summed into cells (ran-on, served, source, basis; by thread if so asked for),
+// of which there are few; rows, totals and flows are then sums of cells.
 #include "report/ledger.h"
 
 #include <algorithm>
@@ -19,18 +19,29 @@ struct Cell {
   LabelId served;
   StringId source;
   Basis basis;
+  uint32_t thread;  // as in SampleKey, or 0 when threads are not asked for
+  uint32_t served_thread;
   uint64_t ns;
-  [[nodiscard]] auto key() const { return std::tuple(ran_on, served, source, basis); }
+  [[nodiscard]] auto key() const {
+    return std::tuple(ran_on, served, source, basis, thread, served_thread);
+  }
 };
 
-std::vector<Cell> cells_of(const Profile& profile) {
+std::vector<Cell> cells_of(const Profile& profile, bool threads) {
   std::vector<Cell> cells;
   IndexTable index;
   for (const auto& [key, value] : profile.samples()) {
-    const Cell cell{key.ran_on, key.served, key.source, key.basis, value.ns};
+    const Cell cell{key.ran_on,
+                    key.served,
+                    key.source,
+                    key.basis,
+                    threads ? key.thread : 0,
+                    threads ? key.served_thread : 0,
+                    value.ns};
     const uint64_t hash = hash_words(
         hash_seed(), {static_cast<uint64_t>(cell.ran_on) << 32 | cell.served,
-                      static_cast<uint64_t>(cell.source) << 8 | static_cast<uint64_t>(cell.basis)});
+                      static_cast<uint64_t>(cell.source) << 8 | static_cast<uint64_t>(cell.basis),
+                      static_cast<uint64_t>(cell.thread) << 32 | cell.served_thread});
     const uint32_t found =
         index.find(hash, [&](uint32_t i) { return cells[i].key() == cell.key(); });
     if (found != IndexTable::none) {
@@ -45,39 +56,56 @@ std::vector<Cell> cells_of(const Profile& profile) {
 
 class Builder {
  public:
-  Builder(const Profile& profile, std::span<const uint32_t> pids) : profile_(profile), pids_(pids) {
-    row_of_.assign(profile.labels().size(), IndexTable::none);
-    first_of_kind_.fill(left_out);
-  }
+  Builder(const Profile& profile, std::span<const uint32_t> pids, By by)
+      : profile_(profile), pids_(pids), by_(by), groups_(profile, by, pids) {}
 
   Ledger run() {
-    for (const Cell& cell : cells_of(profile_)) {
+    for (const Cell& cell : cells_of(profile_, by_ == By::thread)) {
       ledger_.sampled_ns += cell.ns;
       serve(cell);
       run_on(cell);
       flow(cell);
     }
     add_unsampled();
+    ledger_.by = by_;
+    ledger_.groups = groups_.all();
     sort();
     return std::move(ledger_);
   }
 
  private:
   // Null for labels that are not rows.
-  LedgerRow* row(LabelId id) {
+  LedgerRow* row(LabelId id, uint32_t thread) {
     if (!is_selected(profile_.labels()[id], pids_)) return nullptr;
-    if (row_of_[id] == IndexTable::none) {
-      row_of_[id] = static_cast<uint32_t>(ledger_.processes.size());
-      ledger_.processes.push_back({.label = id});
+    const GroupId group = groups_.of(id, thread);
+    if (group >= row_of_.size()) row_of_.resize(group + 1, IndexTable::none);
+    if (row_of_[group] == IndexTable::none) {
+      row_of_[group] = static_cast<uint32_t>(ledger_.processes.size());
+      ledger_.processes.push_back({.label = groups_.all()[group].label, .group = group});
     }
-    return &ledger_.processes[row_of_[id]];
+    return &ledger_.processes[row_of_[group]];
+  }
+
+  // Whoever was on the CPU was served, or may have been: of which thread is not known.
+  static bool is_for_itself(const Cell& cell) {
+    return cell.ran_on == cell.served &&
+           (cell.thread == cell.served_thread || cell.thread == 0 || cell.served_thread == 0);
+  }
+
+  // Another was served: taken from the ran-on, unless the other is its fellow.
+  void take(LedgerRow& from, const Cell& cell) {
+    if (is_for_itself(cell)) return;
+    if (is_own_work(profile_, cell.ran_on, cell.source)) return;
+    const bool process = is_selected(profile_.labels()[cell.served], pids_);
+    const bool fellow = process && groups_.of(cell.served, cell.served_thread) == from.group;
+    (fellow ? from.within_ns : from.stolen_ns) += cell.ns;
   }
 
   void serve(const Cell& cell) {
     const Label& served = profile_.labels()[cell.served];
     const std::string& source = profile_.text(cell.source);
-    if (LedgerRow* to = row(cell.served)) {
-      if (cell.ran_on != cell.served || is_asynchronous(source))
+    if (LedgerRow* to = row(cell.served, cell.served_thread)) {
+      if (!is_for_itself(cell) || is_asynchronous(source))
         to->async_ns += cell.ns;
       else if (source == "user")
         to->user_ns += cell.ns;
@@ -98,10 +126,9 @@ class Builder {
 
   void run_on(const Cell& cell) {
     const LabelKind kind = profile_.labels()[cell.ran_on].kind;
-    if (LedgerRow* from = row(cell.ran_on)) {
+    if (LedgerRow* from = row(cell.ran_on, cell.thread)) {
       from->seems_ns += cell.ns;
-      if (cell.ran_on != cell.served && !is_own_work(profile_, cell.ran_on, cell.source))
-        from->stolen_ns += cell.ns;
+      take(*from, cell);
     } else if (kind == LabelKind::idle) {
       ledger_.idle_seems_ns += cell.ns;
     } else if (kind == LabelKind::kernel) {
@@ -111,19 +138,11 @@ class Builder {
     }
   }
 
-  // One label for all of a kind, but for processes.
-  LabelId party(LabelId id, bool keep) {
-    const LabelKind kind = profile_.labels()[id].kind;
-    if (kind == LabelKind::process) return keep ? id : left_out;
-    LabelId& first = first_of_kind_[static_cast<size_t>(kind)];
-    if (first == left_out) first = id;
-    return first;
-  }
-
   void flow(const Cell& cell) {
     const bool keep = is_selected(profile_.labels()[cell.ran_on], pids_) ||
                       is_selected(profile_.labels()[cell.served], pids_);
-    const Flow add{party(cell.ran_on, keep), party(cell.served, keep), cell.source, cell.ns};
+    const Flow add{groups_.of(cell.ran_on, cell.thread, keep),
+                   groups_.of(cell.served, cell.served_thread, keep), cell.source, cell.ns};
     const uint64_t hash =
         hash_words(hash_seed(), {static_cast<uint64_t>(add.ran_on) << 32 | add.served, add.source});
     const uint32_t found = flow_index_.find(hash, [&](uint32_t i) {
@@ -150,7 +169,8 @@ class Builder {
     std::ranges::stable_sort(ledger_.processes, [&](const LedgerRow& a, const LedgerRow& b) {
       const auto key = [&](const LedgerRow& row) {
         const Label& label = profile_.labels()[row.label];
-        return std::tuple(UINT64_MAX - row.costs_ns() - row.stolen_ns, label.pid, label.start_ns);
+        return std::tuple(UINT64_MAX - row.costs_ns() - row.stolen_ns, label.pid, label.start_ns,
+                          ledger_.groups[row.group].thread);
       };
       return key(a) < key(b);
     });
@@ -159,9 +179,10 @@ class Builder {
 
   const Profile& profile_;
   std::span<const uint32_t> pids_;
+  By by_;
+  Groups groups_;
   Ledger ledger_;
-  std::vector<uint32_t> row_of_;  // by label
-  std::array<LabelId, 5> first_of_kind_{};
+  std::vector<uint32_t> row_of_;  // by group
   IndexTable flow_index_;
 };
 
@@ -184,11 +205,6 @@ double watched_share(const Meta& meta) {
   return 1 - static_cast<double>(off) / static_cast<double>(meta.duration_ns);
 }
 
-bool is_selected(const Label& label, std::span<const uint32_t> pids) {
-  return label.kind == LabelKind::process &&
-         (pids.empty() || std::ranges::find(pids, label.pid) != pids.end());
-}
-
 bool is_served_to(const Profile& profile, const SampleKey& key, std::span<const uint32_t> pids) {
   return pids.empty() || is_selected(profile.labels()[key.served], pids);
 }
@@ -197,8 +213,8 @@ bool is_own_work(const Profile& profile, LabelId ran_on, StringId source) {
   return profile.labels()[ran_on].kthread && source_class(profile.text(source)) == "kthread";
 }
 
-Ledger build_ledger(const Profile& profile, std::span<const uint32_t> pids) {
-  return Builder(profile, pids).run();
+Ledger build_ledger(const Profile& profile, std::span<const uint32_t> pids, By by) {
+  return Builder(profile, pids, by).run();
 }
 
 }  // namespace pkprof

@@ -14,16 +14,20 @@
 #include <vector>
 
 #include "model/profile.h"
+#include "report/groups.h"
 
 namespace pkprof {
 
-// One process (or kernel thread). All in nanoseconds of CPU time.
+// One process (or kernel thread), one thread, or one group of processes. All in nanoseconds of CPU
+// time.
 struct LedgerRow {
-  LabelId label = 0;
+  LabelId label = 0;  // the process, or the group's first
+  GroupId group = 0;
   uint64_t user_ns = 0;    // served, in its own user code
   uint64_t own_ns = 0;     // served, in the kernel, in its own context
   uint64_t async_ns = 0;   // served by asynchronous work or while another was on the CPU
-  uint64_t stolen_ns = 0;  // on the CPU, but another was served
+  uint64_t stolen_ns = 0;  // on the CPU, but another was served: another group, not a fellow
+  uint64_t within_ns = 0;  // a member was on the CPU and a fellow was served; is in its async_ns
   uint64_t seems_ns = 0;   // on the CPU, whoever was served: what top(1) would show
   std::map<std::string, uint64_t> sources;       // served, by source
   std::array<uint64_t, basis_count> basis = {};  // served, by basis
@@ -31,13 +35,10 @@ struct LedgerRow {
   [[nodiscard]] uint64_t costs_ns() const { return user_ns + own_ns + async_ns; }
 };
 
-// In a flow: any process that a selection left out.
-inline constexpr LabelId left_out = UINT32_MAX;
-
-// Labels of one kind other than process count as one here.
+// Between groups. Labels of one kind other than process count as one here.
 struct Flow {
-  LabelId ran_on = 0;
-  LabelId served = 0;
+  GroupId ran_on = 0;
+  GroupId served = 0;
   StringId source = 0;
   uint64_t ns = 0;
 };
@@ -46,6 +47,8 @@ struct Flow {
 [[nodiscard]] bool is_own_work(const Profile& profile, LabelId ran_on, StringId source);
 
 struct Ledger {
+  By by = By::pid;
+  std::vector<Group> groups;         // of rows and flows, by number
   std::vector<LedgerRow> processes;  // by costs + stolen, largest first
   std::vector<Flow> flows;           // largest first; their sum is what was sampled
   uint64_t kernel_ns = 0;
@@ -66,15 +69,19 @@ struct Ledger {
   [[nodiscard]] uint64_t sum_ns() const;
 };
 
-// With `pids`, only these processes are rows, and the rest is in `other_ns`; flows between
-// processes left out are flows from `left_out` to `left_out`.
-[[nodiscard]] Ledger build_ledger(const Profile& profile, std::span<const uint32_t> pids = {});
+// With `pids`, only these processes are rows (or members of rows), and the rest is in `other_ns`;
+// flows between processes left out are flows from `left_out` to `left_out`.
+//
+// A group's user, own and async time are sums over its members: what was done for a member was
+// done for the group, whoever was on the CPU. Stolen is not: what one member's CPU did for another
+// was not taken from the group, it is `within_ns`. So the stolen times of the members add up to the
+// group's stolen and within. By::thread, work for a process of which it is not known for which of
+// its threads it was is a row of its own, and counts as neither: it may have been for itself.
+[[nodiscard]] Ledger build_ledger(const Profile& profile, std::span<const uint32_t> pids = {},
+                                  By by = By::pid);
 
 // Of the recording's time, for which the hooks were on: 1 unless a budget turned them off.
 [[nodiscard]] double watched_share(const Meta& meta);
-
-// Whether a label is a process to be shown: one of `pids`, or any when there are none.
-[[nodiscard]] bool is_selected(const Label& label, std::span<const uint32_t> pids);
 
 // Whether a sample was served to a selected process, or to anyone when none is selected.
 [[nodiscard]] bool is_served_to(const Profile& profile, const SampleKey& key,

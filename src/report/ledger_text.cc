@@ -4,6 +4,7 @@
 #include "report/ledger_text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <utility>
 
@@ -17,20 +18,39 @@ namespace pkprof {
 namespace {
 
 constexpr size_t pid_width = 7;
-constexpr size_t number_width = 7;  // a space and "12345.6"
+constexpr size_t thread_width = 15;  // "1234567/1234567"
+constexpr size_t number_width = 7;   // a space and "12345.6"
 constexpr size_t numbers = 6;
 constexpr size_t min_name_width = 12;
 constexpr size_t max_name_width = 24;
+constexpr size_t max_group_width = 64;
 constexpr size_t max_exe_width = 32;
 constexpr size_t max_flows = 10;
+
+// Hex digits by the dozens say no more than their first twelve.
+std::string short_ids(const std::string& text, bool unicode) {
+  constexpr std::string_view hex = "0123456789abcdef";
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t digits = std::min(text.find_first_not_of(hex, at), text.size()) - at;
+    const size_t others = std::min(text.find_first_of(hex, at), text.size()) - at;
+    if (digits >= 40)
+      out += text.substr(at, 12) + (unicode ? "…" : "~");
+    else
+      out += text.substr(at, digits + others);  // one of them is 0
+    at += digits + others;
+  }
+  return out;
+}
 
 class LedgerText {
  public:
   LedgerText(const Profile& profile, const ReportOptions& options)
       : profile_(profile),
         options_(options),
-        ledger_(build_ledger(profile, options.pids)),
-        missing_(degraded_sentences(profile.meta)) {
+        ledger_(build_ledger(profile, options.pids, options.by)),
+        missing_(degraded_sentences(profile, options.by)),
+        grouped_(options.by != By::pid && options.by != By::thread) {
     choose_widths();
   }
 
@@ -52,14 +72,23 @@ class LedgerText {
   void table();
   void process_row(const LedgerRow& row);
   void special_rows();
-  void row(const std::string& pid, const std::string& name, const Numbers& ns);
+  void row(const std::string& id, const std::string& name, const Numbers& ns);
+  [[nodiscard]] std::string id_of(const LedgerRow& row) const;
+  [[nodiscard]] std::string name_of(const LedgerRow& row) const;
+  [[nodiscard]] std::string tail_of(const LedgerRow& row) const;
+  [[nodiscard]] std::string container_text(const Label& label) const;
   void flows();
   void flow_line(const Flow& flow);
   void details();
   void missing();
 
-  [[nodiscard]] bool is_row(LabelId id) const {
-    return id != left_out && is_selected(profile_.labels()[id], options_.pids);
+  [[nodiscard]] bool is_row(GroupId id) const {
+    const Group& group = ledger_.groups[id];
+    return group.label != left_out && is_selected(profile_.labels()[group.label], options_.pids);
+  }
+  [[nodiscard]] std::string party(GroupId id) const {
+    return short_ids(party_name(profile_, options_.by, ledger_.groups[id], options_.unicode),
+                     options_.unicode);
   }
 
   // Ends a line, without the spaces that padding left at its end.
@@ -78,19 +107,26 @@ class LedgerText {
   const ReportOptions& options_;
   const Ledger ledger_;
   const std::vector<std::string> missing_;
+  const bool grouped_;  // rows are groups of processes
   std::string out_;
+  size_t id_width_ = pid_width;
   size_t name_width_ = max_name_width;
   size_t exe_width_ = 0;
   size_t cgroup_width_ = 0;
 };
 
 void LedgerText::choose_widths() {
-  const size_t fixed = pid_width + 1 + numbers * (number_width + 1);
+  if (options_.by == By::thread) id_width_ = thread_width;
+  const size_t fixed = id_width_ + 1 + numbers * (number_width + 1);
   const size_t left = options_.width > fixed ? options_.width - fixed : 0;
-  name_width_ = std::clamp(left, min_name_width, max_name_width);
+  size_t wanted = max_name_width;
+  if (grouped_)
+    for (const LedgerRow& row : ledger_.processes)
+      wanted = std::clamp(display_width(party(row.group)), wanted, max_group_width);
+  name_width_ = std::clamp(left, min_name_width, wanted);
   const size_t extra = left > name_width_ + 2 ? left - name_width_ - 2 : 0;
-  if (extra < 12) return;
-  exe_width_ = std::min(extra, max_exe_width);
+  if (extra < 12 || (grouped_ && options_.by != By::container)) return;
+  exe_width_ = grouped_ ? extra : std::min(extra, max_exe_width);
   if (extra > exe_width_ + 12) cgroup_width_ = extra - exe_width_ - 2;
 }
 
@@ -120,8 +156,8 @@ void LedgerText::header() {
   line("");
 }
 
-void LedgerText::row(const std::string& pid, const std::string& name, const Numbers& ns) {
-  std::string text = pad_left(pid, pid_width) + " " + pad_right(name, name_width_);
+void LedgerText::row(const std::string& id, const std::string& name, const Numbers& ns) {
+  std::string text = pad_left(id, id_width_) + " " + pad_right(name, name_width_);
   for (size_t i = 0; i < numbers; ++i) {
     std::string number =
         " " + pad_left(percent_or_dash(ns[i], profile_.meta.duration_ns), number_width);
@@ -130,27 +166,76 @@ void LedgerText::row(const std::string& pid, const std::string& name, const Numb
   out_ += text;
 }
 
+std::string LedgerText::id_of(const LedgerRow& row) const {
+  const Group& group = ledger_.groups[row.group];
+  if (grouped_) return std::to_string(group.processes.size());
+  std::string id = std::to_string(profile_.labels()[row.label].pid);
+  if (options_.by == By::thread)
+    id += group.thread ? "/" + std::to_string(group.thread) : std::string("/-");
+  return id;
+}
+
+// Kernel threads in brackets, as ps(1) has them.
+std::string LedgerText::name_of(const LedgerRow& row) const {
+  const Group& group = ledger_.groups[row.group];
+  const Label& label = profile_.labels()[row.label];
+  if (!grouped_) {
+    const std::string comm = group.name.empty() ? label.comm : group.name;
+    return fitted(label.kthread ? "[" + comm + "]" : comm, name_width_);
+  }
+  // The end of a path says more than its beginning.
+  const bool path = options_.by == By::cgroup || options_.by == By::exe;
+  const std::string name = party(row.group);
+  return path ? fit_tail(name, name_width_, options_.unicode)
+              : fit(name, name_width_, options_.unicode);
+}
+
+// What there is to know of a container besides its title.
+std::string LedgerText::container_text(const Label& label) const {
+  const Container container = container_of(label);
+  if (container.id.empty()) return "";
+  std::string text = container.runtime.empty() ? "-" : container.runtime;
+  text += " " + container.id.substr(0, 12);
+  return container.image.empty() ? text : text + " " + container.image;
+}
+
+std::string LedgerText::tail_of(const LedgerRow& row) const {
+  const Label& label = profile_.labels()[row.label];
+  const auto column = [&](const std::string& text, size_t width) {
+    return "  " + pad_right(fit_tail(cleaned(text), width, options_.unicode), width);
+  };
+  std::string tail;
+  if (grouped_) {
+    const bool known = ledger_.groups[row.group].kind == GroupKind::member;
+    if (exe_width_ > 0) tail += column(known ? container_text(label) : "", exe_width_);
+    return tail;
+  }
+  if (exe_width_ > 0) tail += column(label.exe, exe_width_);
+  if (cgroup_width_ > 0) tail += column(label.cgroup, cgroup_width_);
+  return tail;
+}
+
 void LedgerText::process_row(const LedgerRow& ledger_row) {
-  const Label& label = profile_.labels()[ledger_row.label];
-  // Kernel threads in brackets, as ps(1) has them.
-  const std::string comm = label.kthread ? "[" + label.comm + "]" : label.comm;
-  row(std::to_string(label.pid), fitted(comm, name_width_),
+  row(id_of(ledger_row), name_of(ledger_row),
       {ledger_row.seems_ns, ledger_row.user_ns, ledger_row.own_ns, ledger_row.async_ns,
        ledger_row.costs_ns(), ledger_row.stolen_ns});
-  std::string tail;
-  if (exe_width_ > 0)
-    tail +=
-        "  " + pad_right(fit_tail(cleaned(label.exe), exe_width_, options_.unicode), exe_width_);
-  if (cgroup_width_ > 0)
-    tail += "  " + fit_tail(cleaned(label.cgroup), cgroup_width_, options_.unicode);
-  line(tail);
+  line(tail_of(ledger_row));
 }
 
 void LedgerText::table() {
-  std::string head = pad_left("PID", pid_width) + " " + pad_right("COMM", name_width_);
+  const bool threads = options_.by == By::thread;
+  std::string name = "COMM";
+  if (grouped_)
+    std::ranges::transform(name = to_string(options_.by), name.begin(),
+                           [](char c) { return static_cast<char>(std::toupper(c)); });
+  std::string head = pad_left(grouped_  ? "PROCS"
+                              : threads ? "PID/TID"
+                                        : "PID",
+                              id_width_) +
+                     " " + pad_right(name, name_width_);
   for (const char* title : {"SEEMS", "USER", "OWN", "ASYNC", "COSTS", "STOLEN"})
     head += " " + pad_left(title, number_width);
-  if (exe_width_ > 0) head += "  " + pad_right("EXE", exe_width_);
+  if (exe_width_ > 0) head += "  " + pad_right(grouped_ ? "WHAT" : "EXE", exe_width_);
   if (cgroup_width_ > 0) head += "  CGROUP";
   while (head.ends_with(' ')) head.pop_back();
   line(options_.style.bold(head));
@@ -204,8 +289,10 @@ void LedgerText::special_rows() {
   line("");
   line(options_.style.dim(
       "        % of one CPU. SEEMS: on the CPU. COSTS: served = USER + OWN kernel +"));
+  const char* other = grouped_ ? " group" : options_.by == By::thread ? " thread" : "";
   line(options_.style.dim(
-      "        ASYNC kernel. STOLEN: on the CPU while the kernel served another."));
+      "        ASYNC kernel. STOLEN: on the CPU while the kernel served another" +
+      std::string(other) + "."));
 }
 
 void LedgerText::flow_line(const Flow& flow) {
@@ -214,8 +301,11 @@ void LedgerText::flow_line(const Flow& flow) {
   const size_t left = std::max<size_t>(options_.width, 60) - verb.size() - percent_width - 4;
   const size_t name = std::min<size_t>(left / 3, 32);
   const size_t source = std::min<size_t>(left - 2 * name, 32);
-  const auto party = [&](LabelId id) {
-    return pad_right(fit(party_name(profile_, id, options_.unicode), name, options_.unicode), name);
+  const bool path = options_.by == By::cgroup || options_.by == By::exe;
+  const auto party = [&](GroupId id) {
+    const std::string title = this->party(id);
+    return pad_right(
+        path ? fit_tail(title, name, options_.unicode) : fit(title, name, options_.unicode), name);
   };
   const std::string what = pad_right(fitted(profile_.text(flow.source), source), source);
   line("  " + party(flow.ran_on) + std::string(verb) + party(flow.served) + "  " +
@@ -226,12 +316,15 @@ void LedgerText::flow_line(const Flow& flow) {
 void LedgerText::flows() {
   const auto took = [&](const Flow& flow) {
     if (!options_.pids.empty() && !is_row(flow.ran_on) && !is_row(flow.served)) return false;
-    const bool same = flow.ran_on == flow.served;
-    const bool idle_ran =
-        flow.ran_on != left_out && profile_.labels()[flow.ran_on].kind == LabelKind::idle;
-    const bool own_work =
-        flow.ran_on != left_out && is_own_work(profile_, flow.ran_on, flow.source);
-    return !same && !idle_ran && !own_work;
+    if (flow.ran_on == flow.served) return false;
+    const Group& ran_on = ledger_.groups[flow.ran_on];
+    const Group& served = ledger_.groups[flow.served];
+    if (ran_on.label == left_out) return true;
+    if (profile_.labels()[ran_on.label].kind == LabelKind::idle) return false;
+    const bool unknown =
+        ran_on.kind == GroupKind::any_thread || served.kind == GroupKind::any_thread;
+    if (unknown && ran_on.label == served.label) return false;  // perhaps for itself
+    return !is_own_work(profile_, ran_on.label, flow.source);
   };
   size_t shown = 0;
   size_t hidden = 0;
@@ -260,8 +353,7 @@ void LedgerText::details() {
   for (const LedgerRow& row : ledger_.processes) {
     if (row.costs_ns() == 0) continue;
     line("");
-    line(options_.style.bold("What it was for: ") +
-         party_name(profile_, row.label, options_.unicode));
+    line(options_.style.bold("What it was for: ") + party(row.group));
     std::vector<std::pair<uint64_t, std::string>> sources;
     sources.reserve(row.sources.size());
     for (const auto& [source, ns] : row.sources) sources.emplace_back(ns, source);

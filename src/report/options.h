@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "report/groups.h"
+
 namespace pkprof {
 
 // Text with or without colour.
@@ -32,6 +34,7 @@ struct ReportOptions {
   bool unicode = true;  // else nothing but ASCII is written
   Style style;
   std::vector<uint32_t> pids;  // empty: all; otherwise the rest is summed up as OTHER
+  By by = By::pid;             // what rows are; of the ledger, the tree and JSON
   size_t limit = 0;            // rows of the main table; 0: all that would not read 0.0 %
   double threshold = 0.5;      // of the tree, in percent: smaller branches are summed up
 };

@@ -13,26 +13,76 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json process_to_json(const Profile& profile, const LedgerRow& row) {
-  const Label& label = profile.labels()[row.label];
+Json container_to_json(const Container& container) {
+  Json to = {{"id", container.id}};
+  for (const auto& [key, text] : {std::pair{"runtime", &container.runtime},
+                                  {"name", &container.name},
+                                  {"image", &container.image},
+                                  {"pod", &container.pod},
+                                  {"pod_namespace", &container.pod_namespace},
+                                  {"pod_uid", &container.pod_uid}})
+    if (!text->empty()) to[key] = *text;
+  return to;
+}
+
+// What a process, a thread and a group have in common.
+void put_times(const LedgerRow& row, bool grouped, Json& to) {
   Json sources = Json::object();
   for (const auto& [source, ns] : row.sources) sources[source] = ns;
   Json basis = Json::object();
   for (int i = 0; i < basis_count; ++i) {
     if (row.basis[i] != 0) basis[std::string(to_string(static_cast<Basis>(i)))] = row.basis[i];
   }
-  return {{"pid", label.pid},         {"comm", label.comm},
-          {"exe", label.exe},         {"cgroup", label.cgroup},
-          {"user_ns", row.user_ns},   {"own_ns", row.own_ns},
-          {"async_ns", row.async_ns}, {"stolen_ns", row.stolen_ns},
-          {"sources", sources},       {"basis", basis}};
+  to["user_ns"] = row.user_ns;
+  to["own_ns"] = row.own_ns;
+  to["async_ns"] = row.async_ns;
+  to["stolen_ns"] = row.stolen_ns;
+  if (grouped) {
+    to["within_ns"] = row.within_ns;
+    to["seems_ns"] = row.seems_ns;
+  }
+  to["sources"] = std::move(sources);
+  to["basis"] = std::move(basis);
 }
 
-Json party_to_json(const Profile& profile, LabelId id) {
-  if (id == left_out) return "OTHER";
-  const Label& label = profile.labels()[id];
+Json process_to_json(const Profile& profile, const LedgerRow& row) {
+  const Label& label = profile.labels()[row.label];
+  Json to = {
+      {"pid", label.pid}, {"comm", label.comm}, {"exe", label.exe}, {"cgroup", label.cgroup}};
+  const Container container = container_of(label);
+  if (!container.id.empty()) to["container"] = container_to_json(container);
+  put_times(row, false, to);
+  return to;
+}
+
+Json group_to_json(const Profile& profile, const Ledger& ledger, const LedgerRow& row) {
+  const Group& group = ledger.groups[row.group];
+  const Label& label = profile.labels()[row.label];
+  Json to = {{"kind", to_string(group.kind)}, {"name", group_title(profile, ledger.by, group)}};
+  if (ledger.by == By::thread) {
+    to["pid"] = label.pid;
+    to["tid"] = group.thread ? Json(group.thread) : Json(nullptr);
+    to["comm"] = group.name.empty() ? label.comm : group.name;
+    to["process"] = label.comm;
+  } else {
+    Json& pids = to["pids"] = Json::array();
+    for (const LabelId id : group.processes) pids.push_back(profile.labels()[id].pid);
+  }
+  if (ledger.by == By::container && group.kind == GroupKind::member)
+    to["container"] = container_to_json(container_of(label));
+  put_times(row, true, to);
+  return to;
+}
+
+// Processes by pid, groups by their place in "groups".
+Json party_to_json(const Profile& profile, const Ledger& ledger,
+                   const std::vector<size_t>& place_of, GroupId id) {
+  const Group& group = ledger.groups[id];
+  if (group.label == left_out) return "OTHER";
+  const Label& label = profile.labels()[group.label];
   switch (label.kind) {
     case LabelKind::process:
+      if (ledger.by != By::pid) return place_of[id];
       return label.pid;
     case LabelKind::kernel:
       return "KERNEL";
@@ -46,7 +96,7 @@ Json party_to_json(const Profile& profile, LabelId id) {
   return "OTHER";
 }
 
-Json header_to_json(const Profile& profile) {
+Json header_to_json(const Profile& profile, By by) {
   const Meta& meta = profile.meta;
   const uint64_t cost_ns = meta.cost_kernel_ns + meta.cost_user_ns;
   const double fraction =
@@ -64,16 +114,26 @@ Json header_to_json(const Profile& profile) {
             {"user_ns", meta.cost_user_ns},
             {"fraction", fraction},
             {"hooks_on", watched_share(meta)}}},
-          {"degraded", degraded_sentences(meta)}};
+          {"degraded", degraded_sentences(profile, by)}};
 }
 
 }  // namespace
 
 std::string report_json(const Profile& profile, const ReportOptions& options) {
-  const Ledger ledger = build_ledger(profile, options.pids);
-  Json report = header_to_json(profile);
-  Json& processes = report["processes"] = Json::array();
-  for (const LedgerRow& row : ledger.processes) processes.push_back(process_to_json(profile, row));
+  const Ledger ledger = build_ledger(profile, options.pids, options.by);
+  Json report = header_to_json(profile, options.by);
+  std::vector<size_t> place_of(ledger.groups.size());
+  if (options.by == By::pid) {
+    Json& rows = report["processes"] = Json::array();
+    for (const LedgerRow& row : ledger.processes) rows.push_back(process_to_json(profile, row));
+  } else {
+    report["by"] = to_string(options.by);
+    Json& rows = report["groups"] = Json::array();
+    for (const LedgerRow& row : ledger.processes) {
+      place_of[row.group] = rows.size();
+      rows.push_back(group_to_json(profile, ledger, row));
+    }
+  }
   report["kernel_ns"] = ledger.kernel_ns;
   report["idle_ns"] = ledger.idle_ns;
   report["other_ns"] = ledger.other_ns;
@@ -81,8 +141,8 @@ std::string report_json(const Profile& profile, const ReportOptions& options) {
   for (const auto& [reason, ns] : ledger.unclaimed) unclaimed[reason] = ns;
   Json& flows = report["flows"] = Json::array();
   for (const Flow& flow : ledger.flows) {
-    flows.push_back({{"ran_on", party_to_json(profile, flow.ran_on)},
-                     {"served", party_to_json(profile, flow.served)},
+    flows.push_back({{"ran_on", party_to_json(profile, ledger, place_of, flow.ran_on)},
+                     {"served", party_to_json(profile, ledger, place_of, flow.served)},
                      {"source", profile.text(flow.source)},
                      {"ns", flow.ns}});
   }

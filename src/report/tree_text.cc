@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See tree_text.h. One tree a process, built (tree.h) only when the process is worth a line.
+// See tree_text.h. One tree a process (or thread, or group), built (tree.h) only when the process
+// is worth a line.
 #include "report/tree_text.h"
 
 #include <algorithm>
@@ -40,21 +41,31 @@ class TreeText {
   }
 
  private:
-  // All that was served to one label.
+  // All that was served to one process, group or special label.
   struct Top {
-    LabelId label = 0;
+    std::string title;
     uint64_t ns = 0;
     std::vector<StackTime> times;
   };
 
-  // Largest first.
+  // Largest first. Special labels stay apart: of UNCLAIMED the reason is of interest here.
   [[nodiscard]] std::vector<Top> served() const {
-    std::vector<Top> tops(profile_.labels().size());
-    for (LabelId id = 0; id < tops.size(); ++id) tops[id].label = id;
+    const size_t labels = profile_.labels().size();
+    Groups groups(profile_, options_.by, options_.pids);
+    std::vector<Top> tops(labels);
     for (const auto& [key, value] : profile_.samples()) {
       if (!is_busy(profile_, key, options_)) continue;
-      tops[key.served].ns += value.ns;
-      tops[key.served].times.push_back({key.stack, value.ns});
+      const Label& label = profile_.labels()[key.served];
+      size_t at = key.served;
+      if (label.kind == LabelKind::process) at = labels + groups.of(key.served, key.served_thread);
+      if (at >= tops.size()) tops.resize(at + 1);
+      if (tops[at].title.empty()) {
+        tops[at].title = at < labels ? clean(label.name(), options_.unicode)
+                                     : party_name(profile_, options_.by, groups.all()[at - labels],
+                                                  options_.unicode);
+      }
+      tops[at].ns += value.ns;
+      tops[at].times.push_back({key.stack, value.ns});
     }
     std::erase_if(tops, [](const Top& top) { return top.ns == 0; });
     std::ranges::stable_sort(tops, std::greater(), &Top::ns);
@@ -62,7 +73,7 @@ class TreeText {
   }
 
   void print(Top& top) {
-    line("", options_.style.bold(top_title(top.label)) + "  " + percent(top.ns, whole_) + "%  " +
+    line("", options_.style.bold(top.title) + "  " + percent(top.ns, whole_) + "%  " +
                  duration_text(top.ns));
     tree_ = builder_.build(top.times);
     branches(0, "");
@@ -71,12 +82,6 @@ class TreeText {
 
   [[nodiscard]] bool is_small(uint64_t ns) const {
     return static_cast<double>(ns) * 100 < options_.threshold * static_cast<double>(whole_);
-  }
-
-  [[nodiscard]] std::string top_title(LabelId id) const {
-    const Label& label = profile_.labels()[id];
-    if (label.kind == LabelKind::unclaimed) return clean(label.name(), options_.unicode);
-    return party_name(profile_, id, options_.unicode);
   }
 
   void line(const std::string& prefix, const std::string& text) { out_ += prefix + text + "\n"; }

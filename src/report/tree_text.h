@@ -12,7 +12,8 @@
 
 namespace pkprof {
 
-// With options.pids, only what was served to them. options.limit is the number of processes.
+// With options.pids, only what was served to them. options.by: one tree for each thread or group
+// instead. options.limit is the number of trees.
 [[nodiscard]] std::string tree_text(const Profile& profile, const ReportOptions& options = {});
 
 }  // namespace pkprof

@@ -29,6 +29,12 @@ void check(const Profile& profile) {
   require(!tree_text(profile).empty());
   require(!report_json(profile, {.pids = {1}}).empty());
 
+  for (const By by : {By::thread, By::comm, By::container, By::unit}) {
+    require(build_ledger(profile, {}, by).sum_ns() == ledger.sum_ns());
+    require(!ledger_text(profile, {.by = by}).empty());
+    require(!report_json(profile, {.by = by}).empty());
+  }
+
   const Result<std::string> bytes = encode_pprof(profile);
   require(bytes.has_value());
   const Result<Profile> again = decode_pprof(std::as_bytes(std::span(*bytes)));
@@ -53,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 // Not compressed, so that mutations reach the message and not only the checksum.
 std::vector<std::string> fuzz_seeds() {
   std::vector<std::string> seeds;
-  std::vector<Profile> profiles = {Profile(), test::small_machine()};
+  std::vector<Profile> profiles = {Profile(), test::small_machine(), test::grouped_machine()};
   for (uint64_t seed = 1; seed < 6; ++seed)
     profiles.push_back(test::random_profile(seed, 3 * seed));
   seeds.reserve(profiles.size() + 1);

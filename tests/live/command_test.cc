@@ -152,30 +152,9 @@ TEST_F(CommandTest, ChildrenOfATargetAreFollowed) {
   EXPECT_GT(r.report.other_ns, 100'000'000);
 }
 
-// A cgroup of our own, gone with the object.
-class Cgroup {
- public:
-  explicit Cgroup(const std::string& mount) : path_(mount + "/pkprof-live-XXXXXX") {
-    if (mount.empty()) throw std::runtime_error("no cgroup v2 mount");
-    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("making " + path_);
-  }
-  ~Cgroup() {
-    for (int i = 0; i < 100 && rmdir(path_.c_str()) != 0; ++i) std::this_thread::sleep_for(20ms);
-  }
-  Cgroup(const Cgroup&) = delete;
-  Cgroup& operator=(const Cgroup&) = delete;
-  void add(int pid) const { write_file(path_ + "/cgroup.procs", std::to_string(pid)); }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 TEST_F(CommandTest, ACgroupWithAllBelowIt) {
   PKPROF_NEEDS("cgroups");
-  const std::string mount = must(testnet::run_command(
-      {"awk", "$3 == \"cgroup2\" { printf \"%s\", $2; exit }", "/proc/mounts"}));
-  const Cgroup group(mount);
+  const Cgroup group;
   Stage stage;  // ends before the group goes
   const int inside = stage.start_hog(last_cpu());
   const int outside = stage.start_hog(last_cpu());
@@ -183,8 +162,7 @@ TEST_F(CommandTest, ACgroupWithAllBelowIt) {
   const Recording r = record({"--cgroup", group.path(), "-d", "1"});
   EXPECT_EQ(r.record.status, 0);
   ASSERT_NE(r.report.find(inside), nullptr) << r.report.text;
-  EXPECT_EQ("/" + std::filesystem::path(group.path()).filename().string(),
-            r.report.find(inside)->cgroup);
+  EXPECT_EQ(group.name(), r.report.find(inside)->cgroup);
   EXPECT_GT(r.report.charged_to(inside), 50'000'000);
   EXPECT_EQ(r.report.find(outside), nullptr);
   EXPECT_GT(r.report.other_ns, 50'000'000);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,10 +13,32 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
+#include <thread>
 
 namespace pkprof::live {
 
 using testnet::Child;
+
+Cgroup::Cgroup() {
+  const std::string mount = must(testnet::run_command(
+      {"awk", "$3 == \"cgroup2\" { printf \"%s\", $2; exit }", "/proc/mounts"}));
+  if (mount.empty()) throw std::runtime_error("no cgroup v2 mount");
+  path_ = mount + "/pkprof-live-XXXXXX";
+  if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("making " + path_);
+}
+
+Cgroup::~Cgroup() {
+  for (int i = 0; i < 100 && rmdir(path_.c_str()) != 0; ++i) std::this_thread::sleep_for(20ms);
+}
+
+void Cgroup::add(int pid) const {
+  write_file(path_ + "/cgroup.procs", std::to_string(pid));
+}
+
+std::string Cgroup::name() const {
+  return path_.substr(path_.rfind('/'));
+}
 
 // Of this directory, which every machine has: a file of our own would stay behind.
 Turn::Turn() : lock_(open("/run", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {

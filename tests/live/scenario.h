@@ -35,6 +35,21 @@ class Stage {
   std::deque<testnet::Child> children_;
 };
 
+// A cgroup of our own, gone with the object.
+class Cgroup {
+ public:
+  Cgroup();
+  ~Cgroup();
+  Cgroup(const Cgroup&) = delete;
+  Cgroup& operator=(const Cgroup&) = delete;
+  void add(int pid) const;
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string name() const;  // below the mount
+
+ private:
+  std::string path_;
+};
+
 // Suites that run side by side take turns, a test at a time: each would be the other's noise.
 class Turn {
  public:

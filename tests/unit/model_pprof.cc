@@ -58,6 +58,30 @@ TEST(Pprof, AnythingComesBack) {
   }
 }
 
+TEST(Pprof, GroupedMachineComesBack) {
+  const Profile profile = test::grouped_machine();
+  const Result<Profile> back = decode(encode(profile));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->labels(), profile.labels());
+  EXPECT_EQ(back->thread_names(), profile.thread_names());
+  EXPECT_EQ(test::described(*back), test::described(profile));
+}
+
+TEST(Pprof, FilesFromBeforeThereWereContainersAndThreads) {
+  Profile profile;
+  const std::string cgroup = "/docker/" + std::string(64, 'a');
+  const LabelId id = profile.label(
+      {.kind = LabelKind::process, .pid = 5, .start_ns = 1, .comm = "old", .cgroup = cgroup});
+  profile.add({.ran_on = id, .served = id}, {.count = 1, .ns = 1});
+  const std::string bytes = inflate(encode(profile));
+  for (const char* key : {"container_id", "served-thread\x12", "\"threads\""})
+    EXPECT_EQ(bytes.find(key), std::string::npos) << "nothing is written where nothing is known";
+  const Profile back = decode(bytes).value();
+  EXPECT_EQ(back.labels()[1].container, Container{});
+  EXPECT_EQ(container_of(back.labels()[1]).id, std::string(64, 'a')) << "the path tells";
+  EXPECT_TRUE(back.thread_names().empty());
+}
+
 TEST(Pprof, TheSameProfileIsTheSameFile) {
   EXPECT_EQ(encode(test::small_machine()), encode(test::small_machine()));
   const std::string once = encode(test::random_profile(3, 30));
@@ -298,6 +322,14 @@ TEST(PprofForged, MetaThatIsNot) {
   EXPECT_FAILS(
       with(start + R"("labels":[{"kind":"kernel","name":"a"}],"frame_kinds":[[1,"user"]]})"),
       "not there");
+  EXPECT_FAILS(with(start + R"("labels":[{"kind":"kernel","name":"a"}],"threads":[["b",1,"c"]]})"),
+               "a thread is of a process that is not in the table");
+  for (const char* entry : {"1", "[]", R"([1,1,"c"])", R"(["a",1])"})
+    EXPECT_FAILS(with(start + R"("threads":[)" + entry + "]}"), "threads is not made of");
+  EXPECT_FAILS(with(start + R"("threads":[["a",-1,"c"]]})"), "a thread is not a number in range");
+  EXPECT_FAILS(with(start + R"("threads":[["a",1,2]]})"), "a thread's name is not a string");
+  EXPECT_FAILS(with(start + R"("labels":[{"kind":"kernel","name":"a","container":7}]})"),
+               "container is not a string");
   EXPECT_FAILS(with(start + R"("x":)" + std::string(100'000, '[')), "nested too deeply");
   EXPECT_FAILS(with(R"({"schema":"pkprof.meta/2"})"), "use a newer pkprof");
 }

@@ -35,9 +35,9 @@ TEST(Profile, EveryPartOfTheKeyMatters) {
   for (const SampleKey& key :
        {SampleKey{}, SampleKey{.ran_on = other}, SampleKey{.served = other},
         SampleKey{.source = profile.string("f")}, SampleKey{.basis = Basis::voted},
-        SampleKey{.stack = stack}, SampleKey{.thread = 1}})
+        SampleKey{.stack = stack}, SampleKey{.thread = 1}, SampleKey{.served_thread = 1}})
     profile.add(key, {.count = 1});
-  EXPECT_EQ(profile.samples().size(), 7u);
+  EXPECT_EQ(profile.samples().size(), 8u);
 }
 
 TEST(Profile, InternsByValue) {

@@ -63,8 +63,8 @@ class Machine {
     return profile_.stack(root_first);
   }
   void add(LabelId ran_on, LabelId served, const char* source, Basis basis, StackId stack,
-           uint64_t milliseconds, uint32_t thread = 0) {
-    profile_.add({ran_on, served, profile_.string(source), basis, stack, thread},
+           uint64_t milliseconds, uint32_t thread = 0, uint32_t served_thread = 0) {
+    profile_.add({ran_on, served, profile_.string(source), basis, stack, thread, served_thread},
                  {.count = milliseconds, .ns = milliseconds * ms});
   }
 
@@ -165,6 +165,17 @@ std::string random_text(std::mt19937_64& random) {
   return text;
 }
 
+Container random_container(std::mt19937_64& random) {
+  if (random() % 3 == 0) return {};
+  return {.id = random_text(random),
+          .runtime = random_text(random),
+          .name = random_text(random),
+          .image = random_text(random),
+          .pod = random_text(random),
+          .pod_namespace = random_text(random),
+          .pod_uid = random_text(random)};
+}
+
 LabelId random_label(Profile& profile, std::mt19937_64& random) {
   return profile.label({.kind = static_cast<LabelKind>(random() % 5),
                         .pid = static_cast<uint32_t>(random() % 8),
@@ -174,6 +185,7 @@ LabelId random_label(Profile& profile, std::mt19937_64& random) {
                         .comm = random_text(random),
                         .exe = random_text(random),
                         .cgroup = random_text(random),
+                        .container = random_container(random),
                         .reason = random() % 4 == 0 ? random_text(random) : ""});
 }
 
@@ -188,7 +200,104 @@ FrameId random_frame(Profile& profile, std::mt19937_64& random) {
   return profile.frame(frame);
 }
 
+// Who there is in the machine with groups.
+struct Members {
+  LabelId web, web_worker, db, pod, unit, user_unit, bare, lost, ksoftirqd[2], kernel, idle, icmp;
+};
+
+Members make_members(Profile& profile) {
+  const std::string docker = "/system.slice/docker-";
+  const std::string web_id(64, 'a');
+  const std::string db_id = "0123456789abcdef" + std::string(48, 'b');
+  const std::string pod =
+      "/kubepods.slice/kubepods-burstable.slice/"
+      "kubepods-burstable-pod0a1b2c3d_0000_4444_8888_0123456789ab.slice/";
+  const std::string pod_id(64, 'c');
+  const auto process = [&](uint32_t pid, const char* comm, const std::string& cgroup,
+                           Container container = {}) {
+    return profile.label({.kind = LabelKind::process,
+                          .pid = pid,
+                          .start_ns = pid,
+                          .parent_pid = 1,
+                          .comm = comm,
+                          .exe = std::string("/usr/bin/") + comm,
+                          .cgroup = cgroup,
+                          .container = std::move(container)});
+  };
+  const auto kthread = [&](uint32_t pid, const char* comm) {
+    return profile.label(
+        {.kind = LabelKind::process, .pid = pid, .start_ns = 1, .kthread = true, .comm = comm});
+  };
+  const Container web = {
+      .id = web_id, .runtime = "docker", .name = "web\x1b[31m", .image = "nginx:1.27"};
+  return {
+      .web = process(100, "nginx", docker + web_id + ".scope", web),
+      .web_worker = process(101, "nginx", docker + web_id + ".scope", web),
+      // The runtime's files said nothing: what the path says.
+      .db = process(200, "postgres", docker + db_id + ".scope"),
+      .pod = process(300, "app", pod + "cri-containerd-" + pod_id + ".scope",
+                     {.id = pod_id,
+                      .runtime = "containerd",
+                      .name = "app",
+                      .pod = "shop-7d9f",
+                      .pod_namespace = "prod",
+                      .pod_uid = "0a1b2c3d-0000-4444-8888-0123456789ab"}),
+      .unit = process(400, "cron", "/system.slice/system-cron\\x2dx.slice/cron\\x2dx.service"),
+      .user_unit = process(500, "editor",
+                           "/user.slice/user-1000.slice/user@1000.service/app.slice/ed.service"),
+      .bare = process(600, "init", "/"),
+      .lost = process(700, "gone", ""),
+      .ksoftirqd = {kthread(15, "ksoftirqd/0"), kthread(22, "ksoftirqd/1")},
+      .kernel = profile.label({.kind = LabelKind::kernel}),
+      .idle = profile.label({.kind = LabelKind::idle}),
+      .icmp = profile.label({.kind = LabelKind::unclaimed, .reason = "icmp"}),
+  };
+}
+
 }  // namespace
+
+Profile grouped_machine() {
+  Machine m;
+  const Members who = make_members(m.profile_);
+  m.profile_.meta.degraded.clear();
+  m.profile_.meta.counters.clear();
+  m.profile_.meta.samples_lost = 0;
+  const StackId user = m.stack({m.user("main")});
+  const StackId call = m.stack({m.user("main"), m.pseudo("syscall:sendto")});
+  const StackId rx = m.stack({m.pseudo("softirq:NET_RX"), m.kernel("net_rx_action")});
+  const auto own = [&](LabelId by, uint32_t thread, uint64_t user_ms, uint64_t call_ms) {
+    m.add(by, by, "user", Basis::own, user, user_ms, thread, thread);
+    m.add(by, by, "syscall:sendto", Basis::own, call, call_ms, thread, thread);
+  };
+  const auto work = [&](LabelId ran_on, uint32_t thread, LabelId served, uint32_t served_thread,
+                        uint64_t milliseconds) {
+    m.add(ran_on, served, "softirq:NET_RX", served_thread ? Basis::consumed : Basis::owner, rx,
+          milliseconds, thread, served_thread);
+  };
+  own(who.web, 100, 900, 300);
+  own(who.web, 103, 300, 100);  // a second thread
+  own(who.web_worker, 101, 400, 200);
+  own(who.db, 200, 1000, 500);
+  own(who.pod, 300, 250, 250);
+  own(who.unit, 400, 120, 0);
+  own(who.user_unit, 500, 80, 20);
+  own(who.bare, 600, 60, 0);
+  own(who.lost, 700, 40, 0);
+  work(who.web, 100, who.web_worker, 101, 200);  // for its fellow
+  work(who.web, 100, who.db, 200, 300);          // for another container
+  work(who.web, 103, who.web, 100, 50);          // for another thread
+  work(who.web, 103, who.web, 0, 25);            // for one of its threads
+  work(who.web_worker, 101, who.web_worker, 101, 75);
+  work(who.db, 200, who.icmp, 0, 10);
+  work(who.ksoftirqd[0], 15, who.web, 0, 400);
+  work(who.ksoftirqd[1], 22, who.db, 200, 600);
+  work(who.ksoftirqd[1], 22, who.lost, 700, 30);
+  m.add(who.idle, who.idle, "idle", Basis::own, m.stack({}), 12'290);
+  m.profile_.name_thread(who.web, 100, "nginx");
+  m.profile_.name_thread(who.web, 103, "log\x1b]0;x\x07");
+  m.profile_.name_thread(who.db, 200, "checkpointer");
+  return std::move(m.profile_);
+}
 
 Profile small_machine() {
   Machine machine;
@@ -215,12 +324,15 @@ Profile random_profile(uint64_t seed, size_t samples) {
   for (size_t i = 0; i < samples; ++i) {
     std::vector<FrameId> frames(random() % 20);
     for (FrameId& frame : frames) frame = random_frame(profile, random);
+    profile.name_thread(random_label(profile, random), static_cast<uint32_t>(random() % 3),
+                        random_text(random));
     profile.add({.ran_on = random_label(profile, random),
                  .served = random_label(profile, random),
                  .source = profile.string(random_text(random)),
                  .basis = static_cast<Basis>(random() % basis_count),
                  .stack = profile.stack(frames),
-                 .thread = static_cast<uint32_t>(random() % 3)},
+                 .thread = static_cast<uint32_t>(random() % 3),
+                 .served_thread = static_cast<uint32_t>(random() % 3)},
                 {.count = random() % 100,
                  .ns = random() % 1'000'000'000,
                  .exact_ns = seed % 2 * (random() % 1000),
@@ -232,16 +344,22 @@ Profile random_profile(uint64_t seed, size_t samples) {
 std::vector<std::string> described(const Profile& profile) {
   std::vector<std::string> lines;
   const auto text_of = [](const Label& label) {
+    const Container& c = label.container;
     return std::string(to_string(label.kind)) + "|" + std::to_string(label.pid) + "|" +
            std::to_string(label.start_ns) + "|" + std::to_string(label.kthread) + "|" +
            std::to_string(label.parent_pid) + "|" + label.comm + "|" + label.exe + "|" +
-           label.cgroup + "|" + label.reason;
+           label.cgroup + "|" + label.reason + "|" + c.id + "|" + c.runtime + "|" + c.name + "|" +
+           c.image + "|" + c.pod + "|" + c.pod_namespace + "|" + c.pod_uid;
   };
   for (const Label& label : profile.labels()) lines.push_back(text_of(label));
+  for (const auto& [thread, name] : profile.thread_names())
+    lines.push_back(text_of(profile.labels()[thread.first]) + "/" + std::to_string(thread.second) +
+                    " " + name);
   for (const auto& [key, value] : profile.samples()) {
     std::string line = text_of(profile.labels()[key.ran_on]) + ">" +
                        text_of(profile.labels()[key.served]) + ">" + profile.text(key.source) +
-                       ">" + std::string(to_string(key.basis)) + ">" + std::to_string(key.thread);
+                       ">" + std::string(to_string(key.basis)) + ">" + std::to_string(key.thread) +
+                       ">" + std::to_string(key.served_thread);
     for (const FrameId id : profile.frames_of(key.stack)) {
       const Frame& frame = profile.frames()[id];
       line += ";" + std::string(to_string(frame.kind)) + "," + std::to_string(frame.address) + "," +

@@ -14,6 +14,10 @@ namespace pkprof::test {
 // 2 CPUs, 10 s; what the samples do not cover is 1.5 s.
 [[nodiscard]] Profile small_machine();
 
+// 2 CPUs, 10 s, recorded with threads: two containers and a pod, units, a process in two threads,
+// one whose cgroup is not known, kernel threads; members of one group that work for each other.
+[[nodiscard]] Profile grouped_machine();
+
 // Any profile at all, the same for the same seed: hostile strings, odd frames, deep stacks.
 [[nodiscard]] Profile random_profile(uint64_t seed, size_t samples);
 

@@ -102,6 +102,46 @@ TEST(Golden, JsonOfOneProcess) {
   expect_golden("report-pid.json", nlohmann::ordered_json::parse(text).dump(1, ' ', true) + "\n");
 }
 
+TEST(Golden, LedgerByWhatever) {
+  for (const By by : {By::thread, By::comm, By::exe, By::cgroup, By::container, By::unit}) {
+    for (const size_t width : {80U, 140U}) {
+      const std::string text = ledger_text(test::grouped_machine(), {.width = width, .by = by});
+      expect_harmless(text, width);
+      expect_golden("by-" + std::string(to_string(by)) + "-" + std::to_string(width) + ".txt",
+                    text);
+    }
+  }
+}
+
+TEST(Golden, LedgerByContainerOfTwoProcesses) {
+  expect_golden("by-container-pid.txt",
+                ledger_text(test::grouped_machine(), {.pids = {100, 200}, .by = By::container}));
+}
+
+TEST(Golden, LedgerByThreadWhereNoneWereRecorded) {
+  Profile profile;
+  profile.meta.cpus = 1;
+  profile.meta.duration_ns = 100;
+  const LabelId one =
+      profile.label({.kind = LabelKind::process, .pid = 5, .start_ns = 1, .comm = "one"});
+  profile.add({.ran_on = one, .served = one, .source = profile.string("user")}, {.ns = 100});
+  expect_golden("by-thread-none.txt", ledger_text(profile, {.by = By::thread}));
+}
+
+TEST(Golden, TreeByContainer) {
+  expect_golden("tree-by-container.txt",
+                tree_text(test::grouped_machine(), {.by = By::container, .threshold = 0}));
+}
+
+TEST(Golden, JsonByThreadAndContainer) {
+  for (const By by : {By::thread, By::container}) {
+    const std::string text = report_json(test::grouped_machine(), {.by = by});
+    for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f));
+    expect_golden("report-by-" + std::string(to_string(by)) + ".json",
+                  nlohmann::ordered_json::parse(text).dump(1, ' ', true) + "\n");
+  }
+}
+
 TEST(Golden, EmptyProfile) {
   expect_golden("empty.txt", ledger_text(Profile()) + flat_text(Profile()) + tree_text(Profile()) +
                                  report_json(Profile()));

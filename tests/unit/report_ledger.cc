@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "report/report_json.h"
@@ -103,6 +104,164 @@ TEST(Ledger, LargestFirst) {
   }
   for (size_t i = 1; i < ledger.flows.size(); ++i)
     EXPECT_GE(ledger.flows[i - 1].ns, ledger.flows[i].ns);
+}
+
+// The row whose title this is.
+const LedgerRow& row_of(const Profile& profile, const Ledger& ledger, const std::string& title) {
+  for (const LedgerRow& row : ledger.processes) {
+    if (group_title(profile, ledger.by, ledger.groups[row.group]) == title) return row;
+  }
+  ADD_FAILURE() << "no row for " << title;
+  return ledger.processes.at(0);
+}
+
+TEST(Groups, NamesGoBothWays) {
+  for (const By by : every_by) EXPECT_EQ(by_from_string(to_string(by)), by);
+  EXPECT_FALSE(by_from_string("colour"));
+}
+
+TEST(Groups, SumWhateverTheProfile) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const Profile profile = test::random_profile(seed, 40);
+    uint64_t sampled = 0;
+    for (const auto& [key, value] : profile.samples()) sampled += value.ns;
+    for (const By by : every_by) {
+      for (const auto& pids : {std::vector<uint32_t>{}, {1, 2}, {99}}) {
+        const Ledger ledger = build_ledger(profile, pids, by);
+        EXPECT_EQ(ledger.sum_ns(), std::max(profile.cpu_ns(), sampled));
+        uint64_t seems = ledger.idle_seems_ns + ledger.kernel_seems_ns + ledger.other_seems_ns;
+        for (const LedgerRow& row : ledger.processes) seems += row.seems_ns;
+        EXPECT_EQ(seems, sampled);
+        uint64_t flows = 0;
+        for (const Flow& flow : ledger.flows) flows += flow.ns;
+        EXPECT_EQ(flows, sampled);
+        for (const LedgerRow& row : ledger.processes) {
+          EXPECT_LE(row.stolen_ns + row.within_ns, row.seems_ns);
+          EXPECT_NE(ledger.groups[row.group].kind, GroupKind::special);
+        }
+      }
+    }
+  }
+}
+
+// Each process is in one group, and a group is what its members are; but what they do for each
+// other is not stolen from it.
+TEST(Groups, AreTheSumsOfTheirMembers) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const Profile profile = seed == 0 ? test::grouped_machine() : test::random_profile(seed, 60);
+    const Ledger alone = build_ledger(profile);
+    for (const By by : every_by) {
+      if (by == By::thread) continue;
+      const Ledger ledger = build_ledger(profile, {}, by);
+      size_t processes = 0;
+      for (const LedgerRow& row : ledger.processes) {
+        const auto& members = ledger.groups[row.group].processes;
+        processes += members.size();
+        LedgerRow sum;
+        for (const LedgerRow& one : alone.processes) {
+          if (std::ranges::find(members, one.label) == members.end()) continue;
+          sum.user_ns += one.user_ns;
+          sum.own_ns += one.own_ns;
+          sum.async_ns += one.async_ns;
+          sum.seems_ns += one.seems_ns;
+          sum.stolen_ns += one.stolen_ns;
+        }
+        EXPECT_EQ(row.user_ns, sum.user_ns);
+        EXPECT_EQ(row.own_ns, sum.own_ns);
+        EXPECT_EQ(row.async_ns, sum.async_ns);
+        EXPECT_EQ(row.seems_ns, sum.seems_ns);
+        EXPECT_EQ(row.stolen_ns + row.within_ns, sum.stolen_ns);
+      }
+      EXPECT_EQ(processes, alone.processes.size());
+    }
+  }
+}
+
+TEST(Groups, WorkForAFellowIsNotStolen) {
+  const Profile profile = test::grouped_machine();
+  const Ledger ledger = build_ledger(profile, {}, By::container);
+  const LedgerRow& web = row_of(profile, ledger, "web\x1b[31m");
+  EXPECT_EQ(ledger.groups[web.group].processes.size(), 2u);
+  EXPECT_EQ(web.user_ns, 1600 * ms);
+  EXPECT_EQ(web.own_ns, 600 * ms);
+  EXPECT_EQ(web.async_ns, (200 + 50 + 25 + 75 + 400) * ms) << "for any member, on whatever CPU";
+  EXPECT_EQ(web.within_ns, 200 * ms) << "of one member's time, for the other";
+  EXPECT_EQ(web.stolen_ns, 300 * ms) << "for the other container";
+  EXPECT_EQ(web.seems_ns, web.user_ns + web.own_ns + (200 + 50 + 25 + 75) * ms + web.stolen_ns);
+  EXPECT_EQ(row_of(profile, ledger, "docker 0123456789ab").stolen_ns, 10 * ms) << "for nobody";
+  EXPECT_EQ(row_of(profile, ledger, "(kernel threads)").stolen_ns, 1030 * ms);
+  EXPECT_EQ(row_of(profile, ledger, "(no container)").costs_ns(), 280 * ms);
+  EXPECT_EQ(row_of(profile, ledger, "(container not known)").costs_ns(), 70 * ms);
+}
+
+TEST(Groups, ThreadsTakeFromEachOther) {
+  const Profile profile = test::grouped_machine();
+  const Ledger ledger = build_ledger(profile, {}, By::thread);
+  const LedgerRow& first = row_of(profile, ledger, "nginx[100/100]");
+  EXPECT_EQ(first.user_ns, 900 * ms);
+  EXPECT_EQ(first.async_ns, 50 * ms) << "by the other thread";
+  EXPECT_EQ(first.stolen_ns, 500 * ms);
+  const LedgerRow& second = row_of(profile, ledger, "log\x1b]0;x\x07[100/103]");
+  EXPECT_EQ(second.costs_ns(), 400 * ms);
+  EXPECT_EQ(second.stolen_ns, 50 * ms) << "not the 25 that may have been for itself";
+  EXPECT_EQ(second.seems_ns, 475 * ms);
+  const LedgerRow& any = row_of(profile, ledger, "nginx[100/-]");
+  EXPECT_EQ(any.async_ns, 425 * ms);
+  EXPECT_EQ(any.seems_ns, 0u);
+  // By process, what threads do for each other is nobody's loss.
+  EXPECT_EQ(row_of(profile, build_ledger(profile), 100).stolen_ns, 500 * ms);
+}
+
+TEST(Groups, ContainersOfOneNameStayTwo) {
+  Profile profile;
+  const auto add = [&](uint32_t pid, const Container& container) {
+    const LabelId id = profile.label(
+        {.kind = LabelKind::process, .pid = pid, .start_ns = 1, .container = container});
+    profile.add({.ran_on = id, .served = id, .source = profile.string("user")}, {.ns = 1});
+  };
+  add(1, {.id = std::string(64, 'a'), .name = "web"});
+  add(2, {.id = std::string(64, 'b'), .name = "web"});
+  add(3, {.id = std::string(64, 'b'), .name = "web"});
+  add(4, {.id = "web", .runtime = "lxc"});
+  add(5, {.id = "web", .runtime = "machine"});
+  EXPECT_EQ(build_ledger(profile, {}, By::container).processes.size(), 4u);
+}
+
+// "(kernel threads)" may be somebody's name.
+TEST(Groups, ANameIsNotTakenForWhatItSays) {
+  Profile profile;
+  const auto add = [&](const Label& label) {
+    const LabelId id = profile.label(label);
+    profile.add({.ran_on = id, .served = id, .source = profile.string("user")}, {.ns = 1});
+  };
+  add({.kind = LabelKind::process, .pid = 1, .exe = "(kernel threads)"});
+  add({.kind = LabelKind::process, .pid = 2, .kthread = true});
+  EXPECT_EQ(build_ledger(profile, {}, By::exe).processes.size(), 2u);
+}
+
+TEST(ReportJson, GroupsSumAndFlowsNameThem) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Profile profile = test::random_profile(seed, 40);
+    for (const By by : every_by) {
+      if (by == By::pid) continue;
+      const auto report = nlohmann::json::parse(report_json(profile, {.by = by}));
+      EXPECT_EQ(report["by"], to_string(by));
+      EXPECT_FALSE(report.contains("processes")) << "or a sum over both would count all twice";
+      uint64_t sum = report["kernel_ns"].get<uint64_t>() + report["idle_ns"].get<uint64_t>() +
+                     report["other_ns"].get<uint64_t>();
+      for (const auto& row : report["groups"])
+        sum += row["user_ns"].get<uint64_t>() + row["own_ns"].get<uint64_t>() +
+               row["async_ns"].get<uint64_t>();
+      for (const auto& [reason, ns] : report["unclaimed"].items()) sum += ns.get<uint64_t>();
+      EXPECT_EQ(sum, build_ledger(profile).sum_ns());
+      for (const auto& flow : report["flows"]) {
+        for (const char* end : {"ran_on", "served"}) {
+          if (flow[end].is_string()) continue;
+          EXPECT_LT(flow[end].get<size_t>(), report["groups"].size());
+        }
+      }
+    }
+  }
 }
 
 TEST(ReportJson, SumsAndParses) {

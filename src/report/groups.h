@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rows of a report are: processes, their threads, or groups of processes that have
+// something in common. Every process is in exactly one group, so sums stay what they are; those
+// that have no cgroup, container, unit or executable to go by are groups of their own, by why.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/profile.h"
+
+namespace pkprof {
+
+enum class By : uint8_t { pid = 0, thread, comm, exe, cgroup, container, unit };
+inline constexpr std::array every_by = {By::pid,    By::thread,    By::comm, By::exe,
+                                        By::cgroup, By::container, By::unit};
+[[nodiscard]] std::string_view to_string(By by);
+[[nodiscard]] std::optional<By> by_from_string(std::string_view name);
+
+using GroupId = uint32_t;
+
+enum class GroupKind : uint8_t {
+  special = 0,     // KERNEL, IDLE, OTHER, UNCLAIMED: never a row
+  member,          // one process (By::pid), one thread (By::thread), or what `name` says
+  any_thread,      // By::thread: time of a process of which it is not known for which thread it was
+  kernel_threads,  // they have no executable, no container, and are of no unit
+  none,            // known to be in no container, of no unit
+  unknown,         // not known
+};
+
+[[nodiscard]] std::string_view to_string(GroupKind kind);
+
+struct Group {
+  GroupKind kind = GroupKind::special;
+  LabelId label = 0;    // the process, or the first one; for `special`, what it is
+  uint32_t thread = 0;  // By::thread
+  std::string name;     // not cleaned; empty By::pid
+  std::vector<LabelId> processes;
+};
+
+// A special group without a label: processes that a selection left out.
+inline constexpr LabelId left_out = UINT32_MAX;
+
+class Groups {
+ public:
+  // With `pids`, other processes are left out. `profile` must outlive this.
+  Groups(const Profile& profile, By by, std::span<const uint32_t> pids);
+
+  // The group of a label, and of the thread if that is what is asked for. Numbers are given in
+  // order of appearance. By::pid, `keep` makes a group of a process that was left out.
+  GroupId of(LabelId label, uint32_t thread, bool keep = false);
+
+  // All that were asked for, by number.
+  [[nodiscard]] const std::vector<Group>& all() const { return groups_; }
+
+ private:
+  GroupId special(LabelKind kind, LabelId label);
+  GroupId group_of_process(LabelId label, uint32_t thread);
+  GroupId add(LabelId label, uint32_t thread, GroupKind kind, std::string name);
+
+  const Profile& profile_;
+  const By by_;
+  const std::span<const uint32_t> pids_;
+  std::vector<Group> groups_;
+  std::array<GroupId, 5> specials_;
+  GroupId left_out_;
+  std::vector<GroupId> of_label_;  // none while not asked; not By::thread
+  IndexTable by_name_;             // groups of several processes
+  IndexTable by_thread_;
+};
+
+// For whoever reads: "nginx[812]", "nginx[812/815]", "nginx[812/-]", "/system.slice/x",
+// "(no container)", "IDLE". Not cleaned.
+[[nodiscard]] std::string group_title(const Profile& profile, By by, const Group& group);
+
+// Whether a label is a process to be shown: one of `pids`, or any when there are none.
+[[nodiscard]] bool is_selected(const Label& label, std::span<const uint32_t> pids);
+
+// Whether any sample says which thread ran.
+[[nodiscard]] bool has_threads(const Profile& profile);
+
+}  // namespace pkprof
