@@ -11,7 +11,7 @@
 
 int pk_measure_run(struct pk_cpu *c)
 {
-	__u64 now, off, ns;
+	__u64 now, off, ns, stolen;
 
 	if (!c || !config.measure || !started || c->softirq_since)
 		return 0; /* in a softirq: when that is over */
@@ -20,6 +20,10 @@ int pk_measure_run(struct pk_cpu *c)
 	/* Who goes first has been here since the start: who comes was seen to. */
 	ns = now - (c->run_since ? c->run_since : started) - (off - c->run_off);
 	if ((__s64)ns > 0) {
+		/* Stolen from a turn that is counted already, maybe: then it is off this one. */
+		stolen = c->run_stolen < ns ? c->run_stolen : ns;
+		c->run_stolen -= stolen;
+		ns -= stolen;
 		c->run.kind = PK_EXACT_RUN;
 		pk_add_exact(c, &c->run, ns);
 	}

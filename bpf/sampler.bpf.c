@@ -125,7 +125,7 @@ static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charg
 	key->kind = PK_STOLEN;
 	key->vec = PK_VEC_NONE;
 	pk_count(c, key, took, 0);
-	c->run_since += c->run_since ? took : 0;
+	c->run_stolen += took;
 }
 
 /* Work that a hook names, if it is on. */

@@ -388,6 +388,7 @@ struct pk_cpu {
 	struct pk_exact softirq;
 	__u64 run_since;    /* the current task's time is measured up to here; 0: not yet */
 	__u64 run_off;      /* of interrupts and softirqs ever, up to then */
+	__u64 run_stolen;   /* by the host, and not off a turn yet */
 	__u64 softirq_since; /* begin of the softirq that runs; 0: none does */
 	__u64 softirq_off;  /* of interrupts ever, up to then */
 	__u64 softirq_sum;  /* in softirqs ever */

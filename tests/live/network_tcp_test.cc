@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(NetworkTcpTest, PacedByTimers) {
   const int server = serve({"pk_tcp", "serve", "--port", "7001"});
   const int client = talk({"pk_tcp", "stream", "--to", Pair::kServer4, "--port", "7001", "--pacing",
-                           "60000000", "--size", "16384"});
+                           "120000000", "--size", "16384"});
   const Report report = expect_ends_are_charged({server, client}, 98);
   // TCP paces by itself with an hrtimer where the device has no fq: work that no packet brought.
   EXPECT_GT(report.sum([](const Flow& f) {

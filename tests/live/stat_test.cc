@@ -69,28 +69,36 @@ TEST_F(StatTest, IdleAndBusyTimeAgreeWithProcStat) {
   const double outside = passed.idle + passed.user + passed.system + passed.steal - all;
   RecordProperty("idle_by_stat", std::to_string(idle / 1e9));
   RecordProperty("idle_by_proc", std::to_string(passed.idle / 1e9));
-  EXPECT_LE(idle, passed.idle + 0.01 * all);
-  EXPECT_GE(idle, passed.idle - outside - 0.01 * all);
+  // An emulated CPU is slow at going idle, too, which is idle time here and the system's there.
+  const double exact = (in_guest() ? 0.03 : 0.01) * all;
+  EXPECT_LE(idle, passed.idle + exact);
+  EXPECT_GE(idle, passed.idle - outside - exact);
 }
 
+// Shares of the time, since what is measured begins and ends outside of what the shell reads.
 TEST_F(StatTest, TimeOnTheCpuAgreesWithTheScheduler) {
   const int hog = stage_.start_hog(last_cpu());
   const int other = stage_.start_hog(last_cpu());
   TempDir dir;
-  // The shell reads the scheduler's account inside the measured time.
-  const std::string script = "read before _ _ < /proc/" + std::to_string(hog) +
-                             "/schedstat; sleep " + (in_guest() ? "20" : "5") +
-                             "; read after _ _ < /proc/" + std::to_string(hog) +
-                             "/schedstat; echo $((after - before)) > " + dir.file("ran");
-  const Report report = stat_of({"-a", "--", "sh", "-c", script});
-  double ran = 0;
-  std::ifstream(dir.file("ran")) >> ran;
-  const double stolen_by_host =
-      static_cast<double>(report.sum([](const Flow& f) { return f.source == "steal"; }));
-  const double measured = on_cpu_ns(report, hog);
-  EXPECT_NEAR(measured / ran, 1, 0.01 + stolen_by_host / ran) << measured << " of " << ran;
+  const std::string read = "read up _ < /proc/uptime; read ran _ _ < /proc/" + std::to_string(hog) +
+                           "/schedstat; echo $up $ran >> " + dir.file("seen") + "; ";
+  const Report report =
+      stat_of({"-a", "--", "sh", "-c", read + "sleep " + (in_guest() ? "20; " : "5; ") + read});
+  std::ifstream seen(dir.file("seen"));
+  double up[2] = {}, ran[2] = {};
+  seen >> up[0] >> ran[0] >> up[1] >> ran[1];
+  ASSERT_GT(up[1], up[0]);
+  const double by_scheduler = (ran[1] - ran[0]) / 1e9 / (up[1] - up[0]);
+  const auto share = [&](uint64_t ns) {
+    return static_cast<double>(ns) / static_cast<double>(report.duration_ns);
+  };
+  const double stolen = share(report.sum([](const Flow& f) { return f.source == "steal"; }));
+  const double measured = on_cpu_ns(report, hog) / static_cast<double>(report.duration_ns);
+  // The guest's clock of ticks is late when its host has other work.
+  const double exact = in_guest() ? 0.03 : 0.01;
+  EXPECT_NEAR(measured, by_scheduler, exact * by_scheduler + stolen);
   // The other has the other half.
-  EXPECT_NEAR(on_cpu_ns(report, other) / measured, 1, 0.1);
+  EXPECT_NEAR(on_cpu_ns(report, other) / on_cpu_ns(report, hog), 1, 0.1);
 }
 
 // A loop of system calls, and one of none.
@@ -101,13 +109,15 @@ TEST_F(StatTest, UserAndKernelAreToldApart) {
   const Process* h = report.find(hog);
   const Process* c = report.find(caller);
   ASSERT_TRUE(h && c);
-  EXPECT_LT(h->own_ns, h->user_ns / 50);
+  // Entering and leaving an interrupt takes an emulated CPU long.
+  EXPECT_LT(h->own_ns, h->user_ns / (in_guest() ? 2 : 50));
   EXPECT_GT(c->own_ns, c->user_ns);
 }
 
 TEST_F(StatTest, IntervalsAreObjectsOfTheirOwn) {
   stage_.start_hog(last_cpu());
-  const Finished done = run_pkprof({"stat", "--json", "--interval", "0.5", "-d", "2"});
+  const Finished done = in_guest() ? run_pkprof({"stat", "--json", "--interval", "2", "-d", "8"})
+                                   : run_pkprof({"stat", "--json", "--interval", "0.5", "-d", "2"});
   EXPECT_EQ(done.status, 0) << done.err;
   std::istringstream lines(done.out);
   uint64_t all = 0;
@@ -119,7 +129,7 @@ TEST_F(StatTest, IntervalsAreObjectsOfTheirOwn) {
     ++objects;
   }
   EXPECT_GE(objects, 3);
-  EXPECT_NEAR(static_cast<double>(all) / 1e9, 2, in_guest() ? 0.5 : 0.1);
+  EXPECT_NEAR(static_cast<double>(all) / 1e9, in_guest() ? 8 : 2, in_guest() ? 1 : 0.1);
 }
 
 TEST_F(StatTest, ACommandsStatusIsPkprofs) {
