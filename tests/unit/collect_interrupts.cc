@@ -34,8 +34,8 @@ TEST(UnseenInterrupts, NothingIsChangedWhereTheHooksWereOnThroughout) {
 TEST(UnseenInterrupts, PausesTookWhatTurnsTook) {
   UnseenInterrupts unseen;
   UnseenInterrupts::Counts counts = {row(PK_USER, 7, 600 * ms), row(PK_SOFTIRQ, 7, 200 * ms),
-                                     row(PK_INTERRUPT, 7, 10 * ms),
-                                     row(PK_INTERRUPT, 7, 30 * ms), row(PK_USER, 8, 160 * ms)};
+                                     row(PK_INTERRUPT, 7, 10 * ms), row(PK_INTERRUPT, 7, 30 * ms),
+                                     row(PK_USER, 8, 160 * ms)};
   unseen.estimate(counts, 250 * ms, 750 * ms);
   EXPECT_EQ(counts[2].second.ns, 40 * ms);
   EXPECT_EQ(counts[3].second.ns, 120 * ms);
