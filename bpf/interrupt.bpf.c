@@ -119,7 +119,6 @@ SEC("?tp_btf/irq_handler_exit")
 int BPF_PROG(pk_irq_exit, int irq)
 {
 	struct pk_cpu *c = pk_interrupt_hook();
-
 	__u32 raised;
 
 	if (c->irq.served)

@@ -95,10 +95,14 @@ static __always_inline bool pk_was_in_interrupt(struct pk_cpu *c)
  */
 static __always_inline bool pk_is_late(struct pk_cpu *c, struct pk_place *place)
 {
-	if (!c->irq_since || !c->due || !irq_window || c->irq_before_in_softirq)
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!c->irq_since || !c->due || !irq_window || c->irq_before_in_softirq ||
+	    c->due >= c->irq_before)
 		return false;
-	return c->due < c->irq_before &&
-	       (place->beyond <= PK_INTERRUPT_FRAMES || !bpf_get_current_task_btf()->pid);
+	if (!task->pid)
+		return true;
+	return !(task->flags & PF_KTHREAD) && place->beyond <= PK_INTERRUPT_FRAMES;
 }
 
 /* Time in which this CPU did not run, though it had work: the host's kernel says how much. */
