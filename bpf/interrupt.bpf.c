@@ -38,8 +38,9 @@ static __noinline int pk_end_part(struct pk_cpu *c)
 	ns = now - c->irq_since;
 	if (!c->irq.served)
 		c->irq.served = PK_UNKNOWN_PARTY;
-	pk_add_exact(c, &c->irq, ns);
-	if (started) {
+	/* While the hooks are turned on or off, no sample has this taken off. */
+	if (started && irq_window && c->irq_window == irq_window) {
+		pk_add_exact(c, &c->irq, ns);
 		c->irq_ns += ns;
 		c->irq_sum += ns;
 	}

@@ -65,13 +65,17 @@ static __always_inline void pk_take_off_interrupts(struct pk_cpu *c, struct pk_c
 	__u32 on = irq_window;
 	__u64 took = pk_interrupts_took(c, now);
 
+	if (c->irq_window)
+		charge->ns -= took < charge->ns ? took : charge->ns;
 	if (unlikely(c->irq_window != on)) {
 		c->irq_window = on;
+		c->irq_ns = 0;
+		if (c->irq_since)
+			c->irq_since = now;
 		return;
 	}
 	if (!on)
 		return;
-	charge->ns -= took < charge->ns ? took : charge->ns;
 	if (c->irq_since && self)
 		c->irq.served = self;
 }
