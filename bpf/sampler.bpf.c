@@ -67,6 +67,13 @@ static __always_inline void pk_take_off_interrupts(struct pk_cpu *c, struct pk_c
 
 	if (c->irq_window)
 		charge->ns -= took < charge->ns ? took : charge->ns;
+	if (unlikely(!on)) {
+		/* Of the last interrupt the entry may have been hooked still, and the exit not. */
+		c->irq_window = 0;
+		c->irq_ns = 0;
+		c->irq_since = 0;
+		return;
+	}
 	if (unlikely(c->irq_window != on)) {
 		c->irq_window = on;
 		c->irq_ns = 0;
@@ -74,8 +81,6 @@ static __always_inline void pk_take_off_interrupts(struct pk_cpu *c, struct pk_c
 			c->irq_since = now;
 		return;
 	}
-	if (!on)
-		return;
 	if (c->irq_since && self)
 		c->irq.served = self;
 }

@@ -225,37 +225,34 @@ Counted write_file(const Options& options) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("One thing, as fast as it goes.");
-  app.option_defaults()->always_capture_default();
-  app.require_subcommand(1);
+  ArgParser app("One thing, as fast as it goes.");
+  app.show_defaults();
+  app.require_subcommand();
   Options options;
   Counted (*load)(const Options&) = nullptr;
   const auto add = [&](const char* name, const char* text, Counted (*body)(const Options&)) {
-    auto* sub = app.add_subcommand(name, text);
-    options.common.add_to(*sub);
-    sub->callback([&load, body] { load = body; });
+    auto sub = app.subcommand(name, text);
+    options.common.add_to(sub);
+    sub.when_used([&load, body] { load = body; });
     return sub;
   };
-  const CLI::Range chunks(uint64_t{1}, uint64_t{1} << 30);
-
   add("getppid", "the cheapest system call", getppid_loop);
   add("switch", "a byte to and fro between two processes", ping_pong);
   add("spawn", "fork, execute /bin/true, wait", spawn);
-  auto* jobs = add("build", "shell jobs, some at a time", build);
-  jobs->add_option("--script", options.script, "what each job runs; $0 is its slot")->required();
-  jobs->add_option("--jobs", options.jobs, "at a time")->check(CLI::Range(1, 64));
-  auto* reader = add("read", "read a file over and over", read_file);
-  reader->add_option("--file", options.file, "path")->required();
-  reader->add_option("--chunk", options.chunk, "bytes of a read")->check(chunks);
-  reader->add_flag("--direct", options.direct, "past the page cache");
-  reader->add_option("--processes", options.processes, "that read; 0: this one")
-      ->check(CLI::Range(0, 64));
-  auto* writer = add("write", "write a file over and over, with write-back", write_file);
-  writer->add_option("--file", options.file, "path")->required();
-  writer->add_option("--chunk", options.chunk, "bytes of a write")->check(chunks);
-  writer->add_option("--megabytes", options.megabytes, "size of the file");
-  writer->add_option("--sync-mb", options.sync_mb, "write back after so many megabytes");
-  CLI11_PARSE(app, argc, argv);
+  auto jobs = add("build", "shell jobs, some at a time", build);
+  jobs.add("--script", options.script, "what each job runs; $0 is its slot").required();
+  jobs.add("--jobs", options.jobs, "at a time").range(1, 64);
+  auto reader = add("read", "read a file over and over", read_file);
+  reader.add("--file", options.file, "path").required();
+  reader.add("--chunk", options.chunk, "bytes of a read").range(1, 1 << 30);
+  reader.add("--direct", options.direct, "past the page cache");
+  reader.add("--processes", options.processes, "that read; 0: this one").range(0, 64);
+  auto writer = add("write", "write a file over and over, with write-back", write_file);
+  writer.add("--file", options.file, "path").required();
+  writer.add("--chunk", options.chunk, "bytes of a write").range(1, 1 << 30);
+  writer.add("--megabytes", options.megabytes, "size of the file");
+  writer.add("--sync-mb", options.sync_mb, "write back after so many megabytes");
+  if (const auto end = app.parse(argc, argv)) return *end;
 
   begin(options.common);
   const Counted done = load(options);

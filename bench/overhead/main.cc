@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "args/arg_parser.h"
 #include "campaign.h"
 #include "page.h"
 #include "table.h"
@@ -150,37 +150,29 @@ int measure(Options& options) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app(
+  ArgParser app(
       "What profiling costs: throughput of workloads under profilers, as ratios to that without.\n"
       "Needs root, two CPUs and a machine with nothing else to do.");
   Options options;
   Plan& plan = options.plan;
   plan.frequencies = {99, 997, 3989};
-  app.add_option("--rounds", plan.rounds, "Rounds; medians are over them")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  app.add_option("--seconds", plan.seconds, "Length of a slice")
-      ->check(CLI::Range(0.05, 3600.0))
-      ->capture_default_str();
-  app.add_option("--settle", plan.settle, "Seconds between a profiler's start and its first slice")
-      ->check(CLI::Range(0.0, 60.0))
-      ->capture_default_str();
-  app.add_option("--workloads", options.workloads, "Only these: udp,nginx")->delimiter(',');
-  app.add_option("--frequency", plan.frequencies, "Samples per second and CPU: 99,997,3989")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 20000));
-  app.add_option("--variants", options.variants, "Only these: bare,pkprof; plain is always there")
-      ->delimiter(',');
-  app.add_option("--bin", options.bin, "Where pkprof and the workloads are (default: beside this)");
-  app.add_option("--json", options.json, "Append the log to this file, a line for each slice");
-  auto* page = app.add_option("--page", options.page, "Make docs/OVERHEAD.md from such a log");
-  app.add_option("--table", options.table, "Show the table of such a log")->excludes(page);
-  app.add_flag("--list", options.list, "Name workloads and variants");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
+  app.add("--rounds", plan.rounds, "Rounds; medians are over them").range(1, 10000).show_default();
+  app.add("--seconds", plan.seconds, "Length of a slice").range(0.05, 3600.0).show_default();
+  app.add("--settle", plan.settle, "Seconds between a profiler's start and its first slice")
+      .range(0.0, 60.0)
+      .show_default();
+  app.add("--workloads", options.workloads, "Only these: udp,nginx").separated_by(',');
+  app.add("--frequency", plan.frequencies, "Samples per second and CPU: 99,997,3989")
+      .separated_by(',')
+      .range(1, 20000);
+  app.add("--variants", options.variants, "Only these: bare,pkprof; plain is always there")
+      .separated_by(',');
+  app.add("--bin", options.bin, "Where pkprof and the workloads are (default: beside this)");
+  app.add("--json", options.json, "Append the log to this file, a line for each slice");
+  const auto page = app.add("--page", options.page, "Make docs/OVERHEAD.md from such a log");
+  app.add("--table", options.table, "Show the table of such a log").excludes(page);
+  app.add("--list", options.list, "Name workloads and variants");
+  if (const auto end = app.parse(argc, argv)) return *end;
   if (options.list) return list();
   if (!options.page.empty()) return show(options.page, page_text);
   if (!options.table.empty()) return show(options.table, table_text);

@@ -4,10 +4,11 @@
 // fails (as env and timeout do).
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include "args/arg_parser.h"
 
 namespace pkprof {
 
@@ -20,14 +21,14 @@ struct CommandLine {
   std::function<int()> action;
 };
 
-void add_run(CLI::App& app, CommandLine& line);
-void add_record(CLI::App& app, CommandLine& line);
-void add_report(CLI::App& app, CommandLine& line);
-void add_stat(CLI::App& app, CommandLine& line);
-void add_doctor(CLI::App& app, CommandLine& line);
+void add_run(ArgParser& parser, CommandLine& line);
+void add_record(ArgParser& parser, CommandLine& line);
+void add_report(ArgParser& parser, CommandLine& line);
+void add_stat(ArgParser& parser, CommandLine& line);
+void add_doctor(ArgParser& parser, CommandLine& line);
 
 // --by, of report and run.
-void add_by_option(CLI::App& sub, std::string& by);
+void add_by_option(ArgParser& parser, std::string& by);
 
 // "pkprof: what failed" on stderr; returns `status`.
 int complain(const std::string& message, int status);

@@ -41,11 +41,11 @@ std::string as_text(const Diagnosis& d, const ReportOptions& r) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, CommandLine& line) {
+void add_doctor(ArgParser& parser, CommandLine& line) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* sub = app.add_subcommand("doctor", "Say what works on this machine, and what does not");
-  sub->add_flag("--json", *json, "As one JSON object");
-  sub->callback([json, &line] {
+  ArgParser sub = parser.subcommand("doctor", "Say what works on this machine, and what does not");
+  sub.add("--json", *json, "As one JSON object");
+  sub.when_used([json, &line] {
     line.action = [json] {
       const Diagnosis d = diagnose();
       if (!print(*json ? as_json(d) : as_text(d, terminal_options()))) return exit_failure;

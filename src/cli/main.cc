@@ -27,24 +27,20 @@ int run_command_line(std::vector<std::string> words) {
     line.command.assign(dashes + 1, words.end());
     words.erase(dashes, words.end());
   }
-  CLI::App app{
+  ArgParser app(
       "For whom is my kernel working? Charges CPU time, asynchronous kernel work too, to "
-      "the process that benefits."};
-  app.name("pkprof");
-  app.set_version_flag("--version", "pkprof " PKPROF_VERSION);
-  app.require_subcommand(1);
+      "the process that benefits.",
+      "pkprof");
+  app.version("pkprof " PKPROF_VERSION);
+  app.require_subcommand();
   add_run(app, line);
   add_record(app, line);
   add_report(app, line);
   add_stat(app, line);
   add_doctor(app, line);
-  std::reverse(words.begin(), words.end());  // as CLI11 wants them
-  try {
-    app.parse(words);
-  } catch (const CLI::Success& e) {
-    return app.exit(e);  // --help, --version
-  } catch (const CLI::ParseError& e) {
-    return complain(std::string(e.what()) + "; see `pkprof --help`", exit_usage);
+  if (const auto end = app.parse(words)) {
+    if (end->error.empty()) return end->status;
+    return complain(end->error + "; see `pkprof --help`", exit_usage);
   }
   if (has_dashes && line.command.empty())
     return complain("nothing behind --: name the command to record", exit_usage);

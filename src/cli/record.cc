@@ -18,14 +18,12 @@ struct Options {
 
 }  // namespace
 
-void add_record(CLI::App& app, CommandLine& line) {
+void add_record(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("record", "Record a profile into a file (pprof format)");
-  add_recording_options(*sub, options->recording);
-  sub->add_option("-o,--output", options->output, "File to write")
-      ->type_name("FILE")
-      ->capture_default_str();
-  sub->callback([options, &line] {
+  ArgParser sub = parser.subcommand("record", "Record a profile into a file (pprof format)");
+  add_recording_options(sub, options->recording);
+  sub.add("-o,--output", options->output, "File to write").type("FILE").show_default();
+  sub.when_used([options, &line] {
     line.action = [options, &line] {
       int status = 0;
       const auto recording = record_as_asked(options->recording, line, status);
@@ -37,15 +35,14 @@ void add_record(CLI::App& app, CommandLine& line) {
   });
 }
 
-void add_run(CLI::App& app, CommandLine& line) {
+void add_run(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
   options->output.clear();
-  CLI::App* sub = app.add_subcommand("run", "Record, then show the ledger");
-  add_recording_options(*sub, options->recording);
-  sub->add_option("-o,--output", options->output, "Keep the profile in this file, too")
-      ->type_name("FILE");
-  add_by_option(*sub, options->by);
-  sub->callback([options, &line] {
+  ArgParser sub = parser.subcommand("run", "Record, then show the ledger");
+  add_recording_options(sub, options->recording);
+  sub.add("-o,--output", options->output, "Keep the profile in this file, too").type("FILE");
+  add_by_option(sub, options->by);
+  sub.when_used([options, &line] {
     line.action = [options, &line] {
       const By by = by_from_string(options->by).value_or(By::pid);
       if (by == By::thread) options->recording.record.threads = true;

@@ -12,9 +12,11 @@ namespace pkprof {
 struct RecordingOptions {
   RecordOptions record;
   bool all = false;
+  bool sample_only = false;
+  double budget_percent = 1;
 };
 
-void add_recording_options(CLI::App& sub, RecordingOptions& o);
+void add_recording_options(ArgParser& parser, RecordingOptions& o);
 
 // Nothing where it has complained; `status` is then how to end.
 std::optional<Recording> record_as_asked(RecordingOptions& options, const CommandLine& line,

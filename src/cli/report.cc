@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkprof report.
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "cli/commands.h"
@@ -16,11 +14,9 @@
 namespace pkprof {
 namespace {
 
-enum class View { ledger, flat, tree };
-
 struct Options {
   std::string file = "pkprof.pb.gz";
-  View view = View::ledger;
+  std::string view = "ledger";
   std::vector<uint32_t> pids;
   std::string by = "pid";
   bool json = false;
@@ -30,7 +26,7 @@ struct Options {
 
 int show(const Options& o) {
   const By by = by_from_string(o.by).value_or(By::pid);
-  if (o.view == View::flat && by != By::pid && !o.json)
+  if (o.view == "flat" && by != By::pid && !o.json)
     return complain("--by is for the ledger and the tree: functions are not of one process",
                     exit_usage);
   const auto profile = read_profile(o.file);
@@ -41,53 +37,39 @@ int show(const Options& o) {
   r.limit = o.rows;
   r.threshold = o.threshold;
   if (o.json) return print(report_json(*profile, r) + "\n") ? 0 : exit_failure;
-  std::string text;
-  switch (o.view) {
-    case View::ledger:
-      text = ledger_text(*profile, r);
-      break;
-    case View::flat:
-      text = flat_text(*profile, r);
-      break;
-    case View::tree:
-      text = tree_text(*profile, r);
-      break;
-  }
-  return print(text) ? 0 : exit_failure;
+  const auto text_of = o.view == "flat" ? flat_text : o.view == "tree" ? tree_text : ledger_text;
+  return print(text_of(*profile, r)) ? 0 : exit_failure;
 }
 
 }  // namespace
 
-void add_by_option(CLI::App& sub, std::string& by) {
-  std::set<std::string> names;
-  for (const By one : every_by) names.emplace(to_string(one));
-  sub.add_option("--by", by, "Rows: pid, thread, comm, exe, cgroup, container or unit")
-      ->type_name("WHAT")
-      ->check(CLI::IsMember(names));
+void add_by_option(ArgParser& parser, std::string& by) {
+  std::vector<std::string> names;
+  for (const By one : every_by) names.emplace_back(to_string(one));
+  parser.add("--by", by, "Rows: pid, thread, comm, exe, cgroup, container or unit")
+      .type("WHAT")
+      .one_of(names);
 }
 
-void add_report(CLI::App& app, CommandLine& line) {
+void add_report(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("report", "Show a recorded profile; needs no privilege");
-  sub->add_option("file", options->file, "Profile written by `pkprof record`")
-      ->type_name("FILE")
-      ->capture_default_str();
-  const std::map<std::string, View> views{
-      {"ledger", View::ledger}, {"flat", View::flat}, {"tree", View::tree}};
-  sub->add_option("--view", options->view, "ledger, flat or tree")
-      ->type_name("VIEW")
-      ->transform(CLI::CheckedTransformer(views));
-  sub->add_option("--pid", options->pids, "Only what these processes were served")
-      ->delimiter(',')
-      ->type_name("PID[,PID...]");
-  add_by_option(*sub, options->by);
-  sub->add_option("-n,--rows", options->rows, "At most that many rows")->type_name("N");
-  sub->add_option("--threshold", options->threshold, "Sum up tree branches below, in percent")
-      ->type_name("PERCENT")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str();
-  sub->add_flag("--json", options->json, "The ledger as one JSON object");
-  sub->callback([options, &line] { line.action = [options] { return show(*options); }; });
+  ArgParser sub = parser.subcommand("report", "Show a recorded profile; needs no privilege");
+  sub.add("file", options->file, "Profile written by `pkprof record`").type("FILE").show_default();
+  sub.add("--view", options->view, "ledger, flat or tree")
+      .type("VIEW")
+      .one_of({"ledger", "flat", "tree"})
+      .show_default();
+  sub.add("--pid", options->pids, "Only what these processes were served")
+      .separated_by(',')
+      .type("PID[,PID...]");
+  add_by_option(sub, options->by);
+  sub.add("-n,--rows", options->rows, "At most that many rows").type("N");
+  sub.add("--threshold", options->threshold, "Sum up tree branches below, in percent")
+      .type("PERCENT")
+      .range(0.0, 100.0)
+      .show_default();
+  sub.add("--json", options->json, "The ledger as one JSON object");
+  sub.when_used([options, &line] { line.action = [options] { return show(*options); }; });
 }
 
 }  // namespace pkprof

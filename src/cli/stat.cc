@@ -38,17 +38,17 @@ int measure(Options& o, const CommandLine& line) {
 
 }  // namespace
 
-void add_stat(CLI::App& app, CommandLine& line) {
+void add_stat(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("stat", "Measure whom CPU time is for, by entry and exit");
-  add_recording_options(*sub, options->recording);
-  sub->add_option("--interval", options->recording.record.interval, "Show it every so often")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 86400.0));
-  add_by_option(*sub, options->by);
-  sub->add_option("-n,--rows", options->rows, "At most that many rows")->type_name("N");
-  sub->add_flag("--json", options->json, "One JSON object for each interval, or for all");
-  sub->callback(
+  ArgParser sub = parser.subcommand("stat", "Measure whom CPU time is for, by entry and exit");
+  add_recording_options(sub, options->recording);
+  sub.add("--interval", options->recording.record.interval, "Show it every so often")
+      .type("SECONDS")
+      .range(0.1, 86400.0);
+  add_by_option(sub, options->by);
+  sub.add("-n,--rows", options->rows, "At most that many rows").type("N");
+  sub.add("--json", options->json, "One JSON object for each interval, or for all");
+  sub.when_used(
       [options, &line] { line.action = [options, &line] { return measure(*options, line); }; });
 }
 

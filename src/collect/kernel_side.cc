@@ -498,7 +498,10 @@ uint64_t KernelSide::idle_tail(uint64_t stopped) const {
     const uint64_t tail = stopped > last ? stopped - last : 0;
     const bool was_idle =
         tail > gap || (bss->cpus[cpu].idle && tail > 2 * impl_->skeleton->rodata->config.period);
-    if (was_idle && tail > bss->cpus[cpu].irq_ns) idle += tail - bss->cpus[cpu].irq_ns;
+    // Below zero while an interrupt goes on, of which a part is off the last sample already.
+    const auto counted = static_cast<int64_t>(bss->cpus[cpu].irq_ns);
+    if (was_idle)
+      idle += tail - std::min(tail, static_cast<uint64_t>(std::max<int64_t>(counted, 0)));
   }
   return idle;
 }

@@ -126,19 +126,19 @@ uint64_t barriers() {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Makes the kernel put work off.");
-  app.option_defaults()->always_capture_default();
+  ArgParser app("Makes the kernel put work off.");
+  app.show_defaults();
   Common common;
   common.add_to(app);
   std::string mode;
   int threads = 200;
   int hz = 5000;
-  app.add_option("mode", mode, "terminal, timeouts, sockets, ticks, naps, barriers")
-      ->required()
-      ->check(CLI::IsMember({"terminal", "timeouts", "sockets", "ticks", "naps", "barriers"}));
-  app.add_option("--threads", threads, "of timeouts and naps")->check(CLI::PositiveNumber);
-  app.add_option("--hz", hz, "of ticks")->check(CLI::Range(1, 100'000));
-  CLI11_PARSE(app, argc, argv);
+  app.add("mode", mode, "terminal, timeouts, sockets, ticks, naps, barriers")
+      .required()
+      .one_of({"terminal", "timeouts", "sockets", "ticks", "naps", "barriers"});
+  app.add("--threads", threads, "of timeouts and naps").positive();
+  app.add("--hz", hz, "of ticks").range(1, 100'000);
+  if (const auto end = app.parse(argc, argv)) return *end;
   begin(common);
   say_ready();
   const uint64_t start = now_ns();

@@ -120,20 +120,20 @@ Done create(const Options& options) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Uses files.");
-  app.option_defaults()->always_capture_default();
+  ArgParser app("Uses files.");
+  app.show_defaults();
   Common common;
   common.add_to(app);
   Options options;
-  app.add_option("--file", options.file, "path; of small files, how their paths begin")->required();
-  app.add_option("--mode", options.mode, "write, direct (O_DIRECT), read (O_DIRECT), map, create")
-      ->check(CLI::IsMember({"write", "direct", "read", "map", "create"}));
-  app.add_option("--megabytes", options.megabytes, "size of the file");
-  app.add_option("--from-mb", options.from_mb, "where in the file it begins to write");
-  app.add_option("--chunk-kb", options.chunk_kb, "of each write or read");
-  app.add_option("--rate", options.rate, "megabytes (create: files) a second; 0: no limit");
-  app.add_option("--sync-mb", options.sync_mb, "sync after so many megabytes (create: each file)");
-  CLI11_PARSE(app, argc, argv);
+  app.add("--file", options.file, "path; of small files, how their paths begin").required();
+  app.add("--mode", options.mode, "write, direct (O_DIRECT), read (O_DIRECT), map, create")
+      .one_of({"write", "direct", "read", "map", "create"});
+  app.add("--megabytes", options.megabytes, "size of the file");
+  app.add("--from-mb", options.from_mb, "where in the file it begins to write");
+  app.add("--chunk-kb", options.chunk_kb, "of each write or read");
+  app.add("--rate", options.rate, "megabytes (create: files) a second; 0: no limit");
+  app.add("--sync-mb", options.sync_mb, "sync after so many megabytes (create: each file)");
+  if (const auto end = app.parse(argc, argv)) return *end;
   begin(common);
   const uint64_t start = now_ns();
   const Done done = options.mode == "map"      ? map(options)

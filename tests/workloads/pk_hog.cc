@@ -13,13 +13,13 @@ namespace {
 
 int run(int argc, char** argv) {
   using namespace pkprof::workload;
-  CLI::App app("Burns CPU in user space, with no system call until the end.");
-  app.option_defaults()->always_capture_default();
+  ArgParser app("Burns CPU in user space, with no system call until the end.");
+  app.show_defaults();
   Common common;
   common.add_to(app);
   bool barriers = false;
-  app.add_flag("--barriers", barriers, "take part in other processes' memory barriers");
-  CLI11_PARSE(app, argc, argv);
+  app.add("--barriers", barriers, "take part in other processes' memory barriers");
+  if (const auto end = app.parse(argc, argv)) return *end;
   begin(common);
   if (barriers && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0))
     die("membarrier");

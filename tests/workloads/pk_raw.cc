@@ -101,27 +101,27 @@ int ping(const std::string& to, double pps) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Packet and raw sockets.");
-  app.option_defaults()->always_capture_default();
-  app.require_subcommand(1);
+  ArgParser app("Packet and raw sockets.");
+  app.show_defaults();
+  app.require_subcommand();
   Common common;
   std::string device;
   std::string to;
   double pps = 100;
   bool v6 = false;
-  auto* sniff = app.add_subcommand("sniff", "receive every frame on a packet socket");
-  sniff->add_option("--device", device, "only this network device");
-  auto* icmp = app.add_subcommand("icmp", "receive ICMP on a raw socket");
-  icmp->add_flag("-6,--ipv6", v6, "ICMPv6");
-  auto* pinger = app.add_subcommand("ping", "send echo requests");
-  pinger->add_option("--to", to, "address")->required();
-  pinger->add_option("--pps", pps, "packets a second; 0: as many as it can");
-  for (auto* sub : {sniff, icmp, pinger}) common.add_to(*sub);
-  CLI11_PARSE(app, argc, argv);
+  auto sniff = app.subcommand("sniff", "receive every frame on a packet socket");
+  sniff.add("--device", device, "only this network device");
+  auto icmp = app.subcommand("icmp", "receive ICMP on a raw socket");
+  icmp.add("-6,--ipv6", v6, "ICMPv6");
+  auto pinger = app.subcommand("ping", "send echo requests");
+  pinger.add("--to", to, "address").required();
+  pinger.add("--pps", pps, "packets a second; 0: as many as it can");
+  for (const auto& sub : {sniff, icmp, pinger}) common.add_to(sub);
+  if (const auto end = app.parse(argc, argv)) return *end;
   begin(common);
 
-  if (sniff->parsed()) return receive("pk_raw sniff", packet_socket(device));
-  if (pinger->parsed()) return ping(to, pps);
+  if (sniff.used()) return receive("pk_raw sniff", packet_socket(device));
+  if (pinger.used()) return ping(to, pps);
   const int fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_RAW | SOCK_CLOEXEC, icmp_protocol(v6));
   if (fd < 0) die("raw socket");
   return receive("pk_raw icmp", fd);

@@ -25,20 +25,20 @@ void reap(int flags, int most, int& running, uint64_t& failed) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Starts short-lived processes at a steady rate.");
-  app.option_defaults()->always_capture_default();
+  ArgParser app("Starts short-lived processes at a steady rate.");
+  app.show_defaults();
   Common common;
   common.add_to(app);
   double rate = 200;
   uint64_t work_us = 1000;
   int at_once = 4;
   bool child = false;
-  app.add_option("--rate", rate, "processes a second")->check(CLI::PositiveNumber);
-  app.add_option("--work-us", work_us, "CPU time of each, in microseconds");
-  app.add_option("--at-once", at_once, "alive at a time; the rate is lower where they take longer")
-      ->check(CLI::PositiveNumber);
-  app.add_flag("--child", child, "be one of the short-lived processes");
-  CLI11_PARSE(app, argc, argv);
+  app.add("--rate", rate, "processes a second").positive();
+  app.add("--work-us", work_us, "CPU time of each, in microseconds");
+  app.add("--at-once", at_once, "alive at a time; the rate is lower where they take longer")
+      .positive();
+  app.add("--child", child, "be one of the short-lived processes");
+  if (const auto end = app.parse(argc, argv)) return *end;
   if (child) {
     burn_us(work_us);
     return 0;

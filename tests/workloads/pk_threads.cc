@@ -74,16 +74,16 @@ void take(Thread& self, int fd) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Threads whose parts in their process's time are known.");
-  app.option_defaults()->always_capture_default();
+  ArgParser app("Threads whose parts in their process's time are known.");
+  app.show_defaults();
   Common common;
   common.add_to(app);
   std::vector<uint64_t> shares = {30, 10};
   uint16_t port = 0;
-  app.add_option("--shares", shares, "milliseconds of CPU time of each thread, each round")
-      ->delimiter(':');
-  app.add_option("--recv", port, "instead: one thread that receives datagrams on this port");
-  CLI11_PARSE(app, argc, argv);
+  app.add("--shares", shares, "milliseconds of CPU time of each thread, each round")
+      .separated_by(':');
+  app.add("--recv", port, "instead: one thread that receives datagrams on this port");
+  if (const auto end = app.parse(argc, argv)) return *end;
   begin(common);
   std::vector<Thread> threads;
   if (port != 0) {

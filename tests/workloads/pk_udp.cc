@@ -7,44 +7,43 @@ namespace {
 
 int run(int argc, char** argv) {
   using namespace pkprof::workload;
-  CLI::App app("UDP sender and receiver.");
-  app.option_defaults()->always_capture_default();
-  app.require_subcommand(1);
+  ArgParser app("UDP sender and receiver.");
+  app.show_defaults();
+  app.require_subcommand();
 
   UdpSend send;
-  auto* sender = app.add_subcommand("send", "send datagrams");
-  send.common.add_to(*sender);
-  sender->add_option("--to", send.to, "address; the group with --multicast");
-  sender->add_option("--multicast", send.multicast, "send to this group, out of --device");
-  sender->add_option("--device", send.device, "network device for multicast");
-  sender->add_option("--port", send.ports, "destination port, or several: 7001,7002")
-      ->delimiter(',')
-      ->required();
-  sender->add_option("--ratio", send.ratio, "packets to each port in turn: 3:1")->delimiter(':');
-  sender->add_option("--size", send.size, "payload bytes")->check(CLI::Range(1, 65507));
-  sender->add_option("--pps", send.pps, "packets a second; 0: as many as it can");
-  sender->add_option("--count", send.count, "end after so many packets; 0: no limit");
-  sender->add_flag("--connect", send.connected, "connect the socket and use send()");
+  auto sender = app.subcommand("send", "send datagrams");
+  send.common.add_to(sender);
+  sender.add("--to", send.to, "address; the group with --multicast");
+  sender.add("--multicast", send.multicast, "send to this group, out of --device");
+  sender.add("--device", send.device, "network device for multicast");
+  sender.add("--port", send.ports, "destination port, or several: 7001,7002")
+      .separated_by(',')
+      .required();
+  sender.add("--ratio", send.ratio, "packets to each port in turn: 3:1").separated_by(':');
+  sender.add("--size", send.size, "payload bytes").range(1, 65507);
+  sender.add("--pps", send.pps, "packets a second; 0: as many as it can");
+  sender.add("--count", send.count, "end after so many packets; 0: no limit");
+  sender.add("--connect", send.connected, "connect the socket and use send()");
 
   UdpRecv recv;
-  auto* receiver = app.add_subcommand("recv", "receive and count datagrams");
-  recv.common.add_to(*receiver);
-  receiver->add_option("--bind", recv.bind, "local address (default: all of IPv6 and IPv4)");
-  receiver->add_option("--port", recv.port, "local port")->required();
-  receiver->add_option("--mode", recv.mode, "how to wait: block, poll, busy, epoll or nap")
-      ->check(CLI::IsMember({"block", "poll", "busy", "epoll", "nap"}));
-  receiver->add_option("--call", recv.call, "how to read: recvfrom, recvmsg, recvmmsg or read")
-      ->check(CLI::IsMember({"recvfrom", "recvmsg", "recvmmsg", "read"}));
-  receiver->add_option("--multicast", recv.multicast, "join this group on --device");
-  receiver->add_option("--device", recv.device, "network device for multicast");
-  receiver->add_option("--rcvbuf", recv.rcvbuf, "SO_RCVBUFFORCE in bytes");
-  receiver->add_option("--work-us", recv.work_us, "CPU time to burn for each packet");
-  auto* prefork = receiver->add_option("--prefork", recv.prefork, "processes sharing one socket");
-  receiver->add_option("--reuseport", recv.reuseport, "processes with a socket each")
-      ->excludes(prefork);
-  CLI11_PARSE(app, argc, argv);
+  auto receiver = app.subcommand("recv", "receive and count datagrams");
+  recv.common.add_to(receiver);
+  receiver.add("--bind", recv.bind, "local address (default: all of IPv6 and IPv4)");
+  receiver.add("--port", recv.port, "local port").required();
+  receiver.add("--mode", recv.mode, "how to wait: block, poll, busy, epoll or nap")
+      .one_of({"block", "poll", "busy", "epoll", "nap"});
+  receiver.add("--call", recv.call, "how to read: recvfrom, recvmsg, recvmmsg or read")
+      .one_of({"recvfrom", "recvmsg", "recvmmsg", "read"});
+  receiver.add("--multicast", recv.multicast, "join this group on --device");
+  receiver.add("--device", recv.device, "network device for multicast");
+  receiver.add("--rcvbuf", recv.rcvbuf, "SO_RCVBUFFORCE in bytes");
+  receiver.add("--work-us", recv.work_us, "CPU time to burn for each packet");
+  const auto prefork = receiver.add("--prefork", recv.prefork, "processes sharing one socket");
+  receiver.add("--reuseport", recv.reuseport, "processes with a socket each").excludes(prefork);
+  if (const auto end = app.parse(argc, argv)) return *end;
 
-  if (sender->parsed()) {
+  if (sender.used()) {
     if (send.to.empty() == send.multicast.empty()) die("either --to or --multicast", false);
     if (!send.ratio.empty() && send.ratio.size() != send.ports.size()) {
       die("--ratio wants one number for each port", false);

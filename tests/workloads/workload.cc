@@ -53,10 +53,9 @@ int guarded(int (*run)(int, char**), int argc, char** argv) noexcept {
   }
 }
 
-void Common::add_to(CLI::App& app) {
-  app.add_option("--seconds", seconds, "end after so long; 0: at SIGTERM or SIGINT")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--cpu", cpu, "stay on this CPU");
+void Common::add_to(ArgParser parser) {
+  parser.add("--seconds", seconds, "end after so long; 0: at SIGTERM or SIGINT").not_negative();
+  parser.add("--cpu", cpu, "stay on this CPU");
 }
 
 void begin(const Common& common) {

@@ -5,14 +5,17 @@
 
 #include <sys/types.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 
+#include "args/arg_parser.h"
+
 namespace pkprof::workload {
+
+using pkprof::ArgParser;
 
 // The body of main(): what `run` throws becomes a message and status 1.
 int guarded(int (*run)(int, char**), int argc, char** argv) noexcept;
@@ -22,7 +25,7 @@ struct Common {
   double seconds = 0;  // 0: until SIGTERM or SIGINT
   int cpu = -1;        // -1: anywhere
 
-  void add_to(CLI::App& app);
+  void add_to(ArgParser parser);
 };
 
 // Pins to the CPU, and arms the alarm that ends the run. Exits with a message if that fails.

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "args/arg_parser.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+namespace pkprof {
+
+Arg& Arg::type(const char* name) {
+  option_->type_name(name);
+  return *this;
+}
+
+Arg& Arg::show_default() {
+  option_->capture_default_str();
+  return *this;
+}
+
+Arg& Arg::required() {
+  option_->required();
+  return *this;
+}
+
+Arg& Arg::positive() {
+  option_->check(CLI::PositiveNumber);
+  return *this;
+}
+
+Arg& Arg::not_negative() {
+  option_->check(CLI::NonNegativeNumber);
+  return *this;
+}
+
+Arg& Arg::range(int from, int to) {
+  option_->check(CLI::Range(from, to));
+  return *this;
+}
+
+Arg& Arg::range(double from, double to) {
+  option_->check(CLI::Range(from, to));
+  return *this;
+}
+
+Arg& Arg::one_of(const std::vector<std::string>& words) {
+  option_->check(CLI::IsMember(words));
+  return *this;
+}
+
+Arg& Arg::separated_by(char separator) {
+  option_->delimiter(separator);
+  return *this;
+}
+
+Arg& Arg::excludes(const Arg& other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+ArgParser::ArgParser(const std::string& about, const std::string& name)
+    : root_(std::make_shared<CLI::App>(about, name)), app_(root_.get()) {}
+
+ArgParser::ArgParser(std::shared_ptr<CLI::App> root, CLI::App* app)
+    : root_(std::move(root)), app_(app) {}
+
+template <typename T>
+Arg ArgParser::add(const char* names, T& value, const char* help) {
+  if constexpr (std::is_same_v<T, bool>)
+    return Arg(app_->add_flag(names, value, help));
+  else
+    return Arg(app_->add_option(names, value, help));
+}
+
+template Arg ArgParser::add(const char*, bool&, const char*);
+template Arg ArgParser::add(const char*, int&, const char*);
+template Arg ArgParser::add(const char*, uint16_t&, const char*);
+template Arg ArgParser::add(const char*, uint32_t&, const char*);
+template Arg ArgParser::add(const char*, uint64_t&, const char*);
+template Arg ArgParser::add(const char*, double&, const char*);
+template Arg ArgParser::add(const char*, std::string&, const char*);
+template Arg ArgParser::add(const char*, std::vector<int>&, const char*);
+template Arg ArgParser::add(const char*, std::vector<uint16_t>&, const char*);
+template Arg ArgParser::add(const char*, std::vector<uint32_t>&, const char*);
+template Arg ArgParser::add(const char*, std::vector<uint64_t>&, const char*);
+template Arg ArgParser::add(const char*, std::vector<std::string>&, const char*);
+
+ArgParser ArgParser::subcommand(const char* name, const char* about) {
+  return {root_, app_->add_subcommand(name, about)};
+}
+
+void ArgParser::require_subcommand() {
+  app_->require_subcommand(1);
+}
+
+void ArgParser::show_defaults() {
+  app_->option_defaults()->always_capture_default();
+}
+
+void ArgParser::version(const std::string& text) {
+  app_->set_version_flag("--version", text);
+}
+
+void ArgParser::footer(const char* text) {
+  app_->footer(text);
+}
+
+void ArgParser::when_used(std::function<void()> then) {
+  app_->callback(std::move(then));
+}
+
+bool ArgParser::used() const {
+  return app_->parsed();
+}
+
+std::optional<ArgParser::End> ArgParser::parse(std::vector<std::string> words) {
+  std::ranges::reverse(words);  // as CLI11 wants them
+  try {
+    app_->parse(words);
+  } catch (const CLI::Success& e) {
+    return End{app_->exit(e), ""};
+  } catch (const CLI::ParseError& e) {
+    return End{e.get_exit_code(), e.what()};
+  }
+  return {};
+}
+
+std::optional<int> ArgParser::parse(int argc, char** argv) {
+  app_->name(argv[0]);
+  const auto end = parse(std::vector<std::string>(argv + 1, argv + argc));
+  if (!end) return {};
+  if (end->error.empty()) return end->status;
+  std::cerr << argv[0] << ": " << end->error << "; see --help\n";
+  return 2;
+}
+
+}  // namespace pkprof
