@@ -257,6 +257,19 @@ static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data
 	return pk_count(c, key, charge->ns, charge->samples);
 }
 
+#define PK_LONGEST_SAMPLE_NS 100000
+
+/* What a sample cost. One that took longer than any does was itself interrupted, by the host. */
+static __always_inline void pk_time_sample(struct pk_cpu *c, __u64 began)
+{
+	__u64 took = bpf_ktime_get_ns() - began;
+
+	if (took >= PK_LONGEST_SAMPLE_NS)
+		return;
+	c->stats.timed++;
+	c->stats.timed_ns += took;
+}
+
 #define PK_GAP_NS 10000000
 
 /*
@@ -274,10 +287,10 @@ static __noinline int pk_sample_gap(struct pk_cpu *c, struct pk_charge *charge)
 	key->kind = PK_IDLING;
 	key->vec = PK_VEC_NONE;
 	key->basis = PK_BASIS_OWN;
-	if (charge->ns <= config.period)
+	if (charge->ns <= period)
 		return 0;
-	pk_count(c, key, charge->ns - config.period, 0);
-	charge->ns = config.period;
+	pk_count(c, key, charge->ns - period, 0);
+	charge->ns = period;
 	return 0;
 }
 
@@ -304,7 +317,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	charge->samples = 1;
 	c->last_ns = now;
 	pk_learn_percpu(c, task);
-	gap = charge->ns > 2 * config.period && (c->idle || charge->ns > PK_GAP_NS);
+	gap = charge->ns > 2 * period && (c->idle || charge->ns > PK_GAP_NS);
 	pk_take_off_interrupts(c, charge, now);
 	pk_take_off_stolen(c, charge);
 	if (gap)
@@ -366,6 +379,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 out:
 	pk_measure_run(c);
 	pk_cast_votes(c);
+	pk_time_sample(c, now);
 	c->sampling = 0;
 	return 0;
 }

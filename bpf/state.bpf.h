@@ -119,6 +119,7 @@ extern struct pk_slot slots[PK_SLOTS];
 extern __u32 slot_tags[PK_SLOTS];
 extern struct pk_note notes[PK_NOTES];
 extern volatile __u64 started; /* ktime of the start, for the first sample on each CPU */
+extern volatile __u64 period; /* ns between samples now */
 extern volatile __u32 window; /* 0: the hooks are off; else a number, each time a new one */
 extern volatile __u32 irq_window; /* the same of the hooks on interrupts */
 extern volatile __u64 self; /* label of the process that records; 0 before it is known */

@@ -290,7 +290,6 @@ struct pk_config {
 	__u64 preempt_count;
 	__u64 softirq_pending;
 	__u64 cpustat;
-	__u64 period;             /* ns between samples */
 	__u64 timer_function[PK_TIMERS]; /* addresses, by enum pk_timer; 0 when not known */
 	__u64 known[PK_KNOWNS];   /* the same by enum pk_known */
 	__u64 share_calls;        /* functions that CPUs call for one another: by votes, not by notes */
@@ -301,6 +300,8 @@ struct pk_config {
 /* Per-CPU counters; what went wrong is never silent. */
 struct pk_stats {
 	__u64 samples;
+	__u64 timed;         /* of them; in the others something else took the CPU */
+	__u64 timed_ns;      /* that they took */
 	__u64 lost_ns;       /* CPU time that found no place in the tables */
 	__u64 lost_samples;
 	__u64 no_kstack;     /* stacks that could not be taken */

@@ -15,11 +15,16 @@ constexpr double fewest_samples = 4;      // of any: the first after a pause doe
 }  // namespace
 
 Budget::Budget(double share, uint64_t period_ns, uint64_t seed)
-    : share_(share),
-      shortest_ns_(
-          std::max(std::min(least_samples * static_cast<double>(period_ns), longest_cycle_ns / 4),
-                   fewest_samples * static_cast<double>(period_ns))),
-      random_(static_cast<std::minstd_rand::result_type>(seed | 1)) {}
+    : random_(static_cast<std::minstd_rand::result_type>(seed | 1)) {
+  set(share, period_ns);
+}
+
+void Budget::set(double share, uint64_t period_ns) {
+  const auto period = static_cast<double>(period_ns);
+  share_ = share;
+  shortest_ns_ =
+      std::max(std::min(least_samples * period, longest_cycle_ns / 4), fewest_samples * period);
+}
 
 Budget::Turn Budget::first() const {
   return {static_cast<uint64_t>(std::max(cycle_ns / 10, shortest_ns_)), 0};

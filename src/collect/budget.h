@@ -23,6 +23,9 @@ class Budget {
     uint64_t on_ns;
     uint64_t off_ns;  // pause after it, 0 for none
   };
+  // From here on they are others.
+  void set(double share, uint64_t period_ns);
+
   [[nodiscard]] Turn first() const;
   // A turn has ended, or goes on without a pause: the runs of hooks up to now on each CPU, what a
   // run costs, and for how long they were on since the last call.
@@ -32,8 +35,8 @@ class Budget {
   [[nodiscard]] double duty() const { return duty_; }
 
  private:
-  double share_;
-  double shortest_ns_;
+  double share_ = 1;
+  double shortest_ns_ = 0;
   std::minstd_rand random_;
   std::vector<uint64_t> runs_;
   double rate_ = 0;  // of a CPU's time, paid by the CPU that pays most while the hooks are on

@@ -15,6 +15,9 @@
 namespace pkprof {
 namespace {
 
+constexpr uint64_t enough_runs = 10;  // of a window that counts
+constexpr size_t most_windows = 64;   // that are remembered
+
 uint64_t used_ns() {
   rusage r{};
   getrusage(RUSAGE_SELF, &r);
@@ -30,6 +33,12 @@ uint64_t thread_ns() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+template <typename T>
+T median(std::vector<T>& v) {
+  std::nth_element(v.begin(), v.begin() + static_cast<ptrdiff_t>(v.size() / 2), v.end());
+  return v[v.size() / 2];
 }
 
 // A fixed amount of arithmetic, some 2 ms. Returns the time it took.
@@ -62,22 +71,15 @@ std::optional<double> share_of_clock(uint64_t period_ns, int rounds) {
     with.push_back(timed_work());
     ioctl(clock.get(), PERF_EVENT_IOC_DISABLE, 0);
   }
-  const auto median = [](std::vector<uint64_t>& v) {
-    std::nth_element(v.begin(), v.begin() + static_cast<ptrdiff_t>(v.size() / 2), v.end());
-    return static_cast<double>(v[v.size() / 2]);
-  };
-  const double a = median(without);
-  const double b = median(with);
+  const auto a = static_cast<double>(median(without));
+  const auto b = static_cast<double>(median(with));
   return b > a ? (b - a) / b : 0;
 }
 
 }  // namespace
 
-CostMeter::CostMeter(int sampler_program, ByGroup hook_programs, uint64_t dispatch_ns)
-    : sampler_(sampler_program),
-      hooks_(std::move(hook_programs)),
-      dispatch_ns_(dispatch_ns),
-      used_at_start_(used_ns()) {}
+CostMeter::CostMeter(ByGroup hook_programs, HookOverhead overhead)
+    : hooks_(std::move(hook_programs)), overhead_(overhead), used_at_start_(used_ns()) {}
 
 CostMeter::Runs CostMeter::runs_of(int program) {
   bpf_prog_info info{};
@@ -100,31 +102,29 @@ void CostMeter::open() {
   if (is_open()) return;
   stats_ = Fd(bpf_enable_stats(BPF_STATS_RUN_TIME));
   if (!stats_.valid()) return;
-  sampler_at_open_ = runs_of(sampler_);
   for (size_t g = 0; g < hook_groups; ++g) hooks_at_open_[g] = runs_of(hooks_[g]);
 }
 
 void CostMeter::close() {
   if (!is_open()) return;
   stats_.reset();
-  const auto add = [](Runs& sum, const Runs& before, const Runs& now) {
-    sum.ns += now.ns - before.ns;
-    sum.count += now.count - before.count;
-  };
-  add(sampler_seen_, sampler_at_open_, runs_of(sampler_));
-  for (size_t g = 0; g < hook_groups; ++g)
-    add(hooks_seen_[g], hooks_at_open_[g], runs_of(hooks_[g]));
+  for (size_t g = 0; g < hook_groups; ++g) {
+    const Runs now = runs_of(hooks_[g]);
+    const uint64_t count = now.count - hooks_at_open_[g].count;
+    if (count < enough_runs) continue;
+    const uint64_t ns = now.ns - hooks_at_open_[g].ns;
+    std::vector<double>& windows = each_ns_[g];
+    if (windows.size() == most_windows) windows.erase(windows.begin());
+    windows.push_back(static_cast<double>(ns) / static_cast<double>(count));
+  }
 }
 
 double CostMeter::hook_ns(HookGroup group) const {
-  const Runs& r = hooks_seen_[static_cast<size_t>(group)];
-  return static_cast<double>(dispatch_ns_) +
-         (r.count ? static_cast<double>(r.ns) / static_cast<double>(r.count) : 0);
-}
-
-double CostMeter::sampler_ns() const {
-  const Runs& r = sampler_seen_;
-  return r.count ? static_cast<double>(r.ns) / static_cast<double>(r.count) : 0;
+  const auto dispatch = static_cast<double>(overhead_.dispatch_ns);
+  std::vector<double> windows = each_ns_[static_cast<size_t>(group)];
+  if (windows.empty()) return dispatch;
+  // In some windows the host took the CPU in the middle of a run.
+  return dispatch + std::max(median(windows) - static_cast<double>(overhead_.timing_ns), 0.0);
 }
 
 uint64_t CostMeter::user_ns() const {

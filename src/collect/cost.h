@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What pkprof itself costs, measured while it runs and not estimated from a table.
 //
-// Kernel side: runs are counted, all of them; what a run takes the kernel measures
-// (BPF_ENABLE_STATS) in short windows, since timing every run of a hook would cost more than the
-// hook. The way to a hook and back is not in the kernel's figure, nor is the timer interrupt under
-// each sample: both are measured once on this machine. User side: getrusage().
+// Kernel side: runs are counted, all of them. The sampler times its own; what a run of a hook takes
+// the kernel measures (BPF_ENABLE_STATS) in short windows, since timing every one would cost more
+// than the hook. The way to a hook and back is not in the kernel's figure, nor is the timer
+// interrupt under each sample: both are measured once on this machine. User side: getrusage().
 #pragma once
 
 #include <array>
@@ -18,9 +18,8 @@ namespace pkprof {
 
 class CostMeter {
  public:
-  // `dispatch_ns`: the way to a hook and back.
   using ByGroup = std::array<std::vector<int>, hook_groups>;
-  CostMeter(int sampler_program, ByGroup hook_programs, uint64_t dispatch_ns);
+  CostMeter(ByGroup hook_programs, HookOverhead overhead);
 
   // Opens a window; close() it some milliseconds later.
   void open();
@@ -29,7 +28,6 @@ class CostMeter {
 
   // What one run takes, ns, as measured so far.
   [[nodiscard]] double hook_ns(HookGroup group) const;
-  [[nodiscard]] double sampler_ns() const;
   // CPU time of this process since the meter was made.
   [[nodiscard]] uint64_t user_ns() const;
 
@@ -44,12 +42,11 @@ class CostMeter {
   [[nodiscard]] static Runs runs_of(int program);
   [[nodiscard]] static Runs runs_of(const std::vector<int>& programs);
 
-  int sampler_;
   ByGroup hooks_;
-  uint64_t dispatch_ns_;
+  HookOverhead overhead_;
   Fd stats_;
-  Runs sampler_at_open_, sampler_seen_;
-  std::array<Runs, hook_groups> hooks_at_open_, hooks_seen_;
+  std::array<Runs, hook_groups> hooks_at_open_;
+  std::array<std::vector<double>, hook_groups> each_ns_;  // of a run, by window
   uint64_t used_at_start_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "collect/facts.h"
@@ -23,6 +24,12 @@ enum class HookGroup {
   measure,     // for each task's turn and each softirq; only where all of the time is measured
 };
 inline constexpr size_t hook_groups = 4;
+
+// Of each run of a hook, whatever it does, ns.
+struct HookOverhead {
+  uint64_t dispatch_ns = 0;  // to come to it and back
+  uint64_t timing_ns = 0;    // of what the kernel measures as its run, that measuring takes
+};
 
 struct Hook {
   const char* program;  // in the BPF object; one without arguments may be attached in many places

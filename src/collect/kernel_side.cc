@@ -158,7 +158,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
   s->rodata->config.measure = options.measure;
   s->rodata->config.share_calls = std::ranges::none_of(
       hooks, [](const Hook* h) { return h->program == std::string_view("pk_csd_entry"); });
-  s->rodata->config.period = 1'000'000'000 / options.frequency_hz;
+  s->bss->period = 1'000'000'000 / options.frequency_hz;
   s->rodata->config.threads = options.threads;
   if (getrandom(&s->rodata->config.seed, sizeof(__u64), 0) < 0)
     s->rodata->config.seed = monotonic_ns();
@@ -340,6 +340,15 @@ Result<> KernelSide::enable() {
   return {};
 }
 
+void KernelSide::set_frequency(uint64_t hz) {
+  Impl& m = *impl_;
+  for (size_t i = 0; i < m.samplers.size(); ++i) {
+    uint64_t period = period_of(static_cast<int>(m.sampled[i]), hz);
+    ioctl(m.samplers[i].get(), PERF_EVENT_IOC_PERIOD, &period);
+  }
+  m.skeleton->bss->period = 1'000'000'000 / hz;
+}
+
 void KernelSide::disable() {
   for (const Fd& fd : impl_->samplers) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
   measure_now();
@@ -367,7 +376,7 @@ size_t KernelSide::watch(HookGroup group, bool on) {
   return failed;
 }
 
-uint64_t KernelSide::measure_dispatch() {
+HookOverhead KernelSide::measure_overhead() {
   constexpr int loops = 100;  // few: who watches processes gets an event for each
   char name[16] = {};
   prctl(PR_GET_NAME, name);
@@ -381,13 +390,28 @@ uint64_t KernelSide::measure_dispatch() {
     return best;
   };
   bpf_program* program = impl_->skeleton->progs.pk_empty;
-  if (bpf_program__fd(program) < 0) return 0;
-  const uint64_t without = best_of(9);
+  const int fd = bpf_program__fd(program);
+  if (fd < 0) return {};
+  const uint64_t without = best_of(40);
   LibbpfLog log;
   const Link link(bpf_program__attach(program));
-  if (!link) return 0;
-  const uint64_t with = best_of(9);
-  return with > without ? (with - without) / loops : 0;
+  if (!link) return {};
+  const uint64_t with = best_of(40);
+  HookOverhead overhead;
+  overhead.dispatch_ns = with > without ? (with - without) / loops : 0;
+  if (const Fd timing(bpf_enable_stats(BPF_STATS_RUN_TIME)); timing.valid()) {
+    uint64_t seen = 0;
+    for (int i = 0; i < 9; ++i) {
+      best_of(1);
+      bpf_prog_info info{};
+      uint32_t size = sizeof(info);
+      if (bpf_obj_get_info_by_fd(fd, &info, &size)) break;
+      const uint64_t each = (info.run_time_ns - seen) / loops;
+      overhead.timing_ns = i ? std::min(overhead.timing_ns, each) : each;
+      seen = info.run_time_ns;
+    }
+  }
+  return overhead;
 }
 
 bool KernelSide::ask_owners() {
@@ -496,8 +520,7 @@ uint64_t KernelSide::idle_tail(uint64_t stopped) const {
   for (const uint32_t cpu : impl_->sampled) {
     const uint64_t last = bss->cpus[cpu].last_ns ? bss->cpus[cpu].last_ns : impl_->started;
     const uint64_t tail = stopped > last ? stopped - last : 0;
-    const bool was_idle =
-        tail > gap || (bss->cpus[cpu].idle && tail > 2 * impl_->skeleton->rodata->config.period);
+    const bool was_idle = tail > gap || (bss->cpus[cpu].idle && tail > 2 * bss->period);
     // Below zero while an interrupt goes on, of which a part is off the last sample already.
     const auto counted = static_cast<int64_t>(bss->cpus[cpu].irq_ns);
     if (was_idle)
@@ -530,8 +553,9 @@ uint32_t KernelSide::cpus() const {
   return static_cast<uint32_t>(impl_->samplers.size());
 }
 
-int KernelSide::sampler_program() const {
-  return bpf_program__fd(impl_->skeleton->progs.pk_sample);
+double KernelSide::sample_ns() const {
+  const pk_stats s = stats();
+  return s.timed ? static_cast<double>(s.timed_ns) / static_cast<double>(s.timed) : 0;
 }
 
 std::vector<int> KernelSide::hook_programs(HookGroup group) const {

@@ -45,6 +45,8 @@ class KernelSide {
   // again.
   size_t watch(HookGroup group, bool on);
   Result<> enable();
+  // Of the sampling clock, while it runs.
+  void set_frequency(uint64_t hz);
   void disable();  // no sample after this
 
   // Finds out who holds which socket. Returns false where the kernel has no such iterator.
@@ -76,13 +78,14 @@ class KernelSide {
   [[nodiscard]] pk_stats stats() const;                    // summed over the CPUs
   [[nodiscard]] const Capabilities& capabilities() const;
   [[nodiscard]] uint32_t cpus() const;
-  // For the cost meter: the programs, and how often hooks have run, by CPU.
-  [[nodiscard]] int sampler_program() const;
+  // For the cost meter: what a sample takes, ns; the programs, and how often hooks have run, by
+  // CPU.
+  [[nodiscard]] double sample_ns() const;
   [[nodiscard]] std::vector<int> hook_programs(HookGroup group) const;
   [[nodiscard]] std::vector<uint64_t> hook_runs(HookGroup group) const;
-  // What it costs to come to a hook and back, ns, measured on this machine in a few milliseconds:
-  // a program that does nothing on a tracepoint that nobody meets but who renames a task, as we do.
-  [[nodiscard]] uint64_t measure_dispatch();
+  // Measured on this machine in a few milliseconds: a program that does nothing, on a tracepoint
+  // that nobody meets but who renames a task, as we do.
+  [[nodiscard]] HookOverhead measure_overhead();
 
  private:
   void measure_now();  // what is measured and not in the tables yet goes there, on every CPU

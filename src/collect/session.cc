@@ -18,6 +18,7 @@
 #include "collect/interrupts.h"
 #include "collect/kernel_side.h"
 #include "collect/kernel_symbols.h"
+#include "collect/pace.h"
 #include "collect/parties.h"
 #include "collect/processes.h"
 #include "collect/recorder.h"
@@ -74,6 +75,7 @@ class Session {
   Result<> start();
   void wait();
   uint64_t turn(uint64_t now);
+  void keep_budget();
   Result<> drain(bool last = false);
   Result<> finish(Profile& profile);
   bool hand_over();
@@ -94,6 +96,7 @@ class Session {
   Parties parties_;
   std::optional<Recorder> recorder_;
   std::optional<CostMeter> cost_;
+  std::optional<Pace> pace_;
   std::vector<Turns> turns_;  // of the hooks on work, of those on interrupts
   UnseenInterrupts unseen_;
   uint64_t cost_window_ = 0;         // end of the window that is open, then start of the next one
@@ -101,7 +104,7 @@ class Session {
   uint64_t settled_ = 0;             // when what fell into pauses was charged last
   uint64_t drained_ = 0;             // when the tables were taken last
   uint64_t drained_watched_ns_ = 0;  // for how long the hooks on interrupts were on up to then
-  uint64_t dispatch_ns_ = 0;
+  HookOverhead overhead_;
   // What profiles were told so far, of what only grows.
   struct Told {
     uint64_t samples = 0;
@@ -109,6 +112,7 @@ class Session {
     uint64_t user_ns = 0;
     uint64_t kernel_ns = 0;
     uint64_t watched_ns = 0;
+    double ticks = 0;
   };
   Told told_;
   uint64_t since_ = 0;  // up to when they were
@@ -153,7 +157,7 @@ Result<> Session::prepare() {
   auto kernel = KernelSide::load(*facts, names, side);
   if (!kernel) return std::unexpected(kernel.error());
   kernel_.emplace(std::move(*kernel));
-  dispatch_ns_ = kernel_->measure_dispatch();
+  overhead_ = kernel_->measure_overhead();
   if (auto band = watching.get())
     sideband_.emplace(std::move(*band));
   else
@@ -166,29 +170,46 @@ Result<> Session::prepare() {
 Result<> Session::start() {
   if (auto r = kernel_->attach(); !r) return r;
   if (options_.hooks) owners_asked_ = kernel_->ask_owners();
-  cost_.emplace(kernel_->sampler_program(),
-                CostMeter::ByGroup{kernel_->hook_programs(HookGroup::always),
+  cost_.emplace(CostMeter::ByGroup{kernel_->hook_programs(HookGroup::always),
                                    kernel_->hook_programs(HookGroup::work),
                                    kernel_->hook_programs(HookGroup::interrupts)},
-                dispatch_ns_);
+                overhead_);
   started_unix_ = unix_ns();
   started_ = monotonic_ns();
-  // A quarter is more than interrupts need nearly everywhere.
-  const double whole = options_.budget;
-  const double for_interrupts = options_.measure ? 1 : whole < 1 ? whole / 4 : whole;
-  const double for_work = whole < 1 && !options_.measure ? whole - for_interrupts : whole;
-  turns_.emplace_back(*kernel_, HookGroup::work, for_work, period_ns(), started_);
-  turns_.emplace_back(*kernel_, HookGroup::interrupts, for_interrupts, period_ns(), started_);
+  // Up to a half is the sampler's.
+  pace_.emplace(options_.frequency_hz, options_.budget < 1 ? options_.budget / 2 : 1, started_);
+  turns_.emplace_back(*kernel_, HookGroup::work, 1, period_ns(), started_);
+  turns_.emplace_back(*kernel_, HookGroup::interrupts, 1, period_ns(), started_);
+  keep_budget();
   drained_ = started_;
   since_ = started_;
   settled_ = started_;
   return kernel_->enable();
 }
 
+// What the sampler leaves of the budget is the hooks'. A quarter is more than those on interrupts
+// need nearly everywhere.
+void Session::keep_budget() {
+  const double sample_ns = kernel_->sample_ns();
+  if (const uint64_t hz = pace_->hz(); pace_->look(sample_ns, monotonic_ns()) != hz)
+    kernel_->set_frequency(pace_->hz());
+  double for_work = 1;
+  double for_interrupts = 1;
+  if (options_.budget < 1) {
+    const double left = std::max(options_.budget - pace_->cost(sample_ns), options_.budget / 2);
+    for_work = options_.measure ? left : left * 3 / 4;
+    for_interrupts = options_.measure ? 1 : left / 4;
+  }
+  const uint64_t period_ns = 1'000'000'000 / pace_->hz();
+  turns_.front().set(for_work, period_ns);
+  turns_.back().set(for_interrupts, period_ns);
+}
+
 // What the budget asks for now. Returns when it will ask again.
 uint64_t Session::turn(uint64_t now) {
   if (cost_->is_open() && now >= cost_window_) {
     cost_->close();
+    keep_budget();
     cost_window_ = now + cost_interval_ns;
   }
   for (Turns& t : turns_) {
@@ -320,13 +341,14 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   for (size_t group = 0; group < hook_groups; ++group)
     for (const uint64_t runs : kernel_->hook_runs(static_cast<HookGroup>(group)))
       hooks_ns += static_cast<double>(runs) * cost_->hook_ns(static_cast<HookGroup>(group));
-  const double sample_ns = cost_->sampler_ns() + static_cast<double>(interrupt_ns());
+  const double sample_ns = kernel_->sample_ns() + static_cast<double>(interrupt_ns());
   Told now;
   now.samples = stats.samples;
   now.lost = stats.lost_samples;
   now.user_ns = stopped_ ? own_cpu_ns_ : cost_->user_ns();
   now.kernel_ns = static_cast<uint64_t>(static_cast<double>(stats.samples) * sample_ns + hooks_ns);
   now.watched_ns = turns_.front().watched_ns(until);
+  now.ticks = pace_->ticks(until);
   meta.samples_taken = now.samples - told_.samples;
   meta.samples_lost = now.lost - told_.lost;
   meta.cost_user_ns = now.user_ns - told_.user_ns;
@@ -334,6 +356,9 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   meta.cost_kernel_ns = now.kernel_ns - std::min(now.kernel_ns, told_.kernel_ns);
   const uint64_t watched_ns = now.watched_ns - told_.watched_ns;
   meta.unwatched_ns = meta.duration_ns - std::min(meta.duration_ns, watched_ns);
+  if (meta.duration_ns)
+    meta.sampled_hz = static_cast<uint64_t>(
+        (now.ticks - told_.ticks) * 1e9 / static_cast<double>(meta.duration_ns) + 0.5);
   told_ = now;
   since_ = until;
   meta.degraded = degraded_;

@@ -16,6 +16,8 @@ class Turns {
   // attached.
   Turns(KernelSide& kernel, HookGroup group, double share, uint64_t period_ns, uint64_t now);
 
+  // From here on they are others.
+  void set(double share, uint64_t period_ns) { budget_.set(share, period_ns); }
   [[nodiscard]] bool is_due(uint64_t now) const { return now >= next_; }
   // Ends a turn or a pause that is over. Returns how many hooks could not be attached again.
   size_t look(const CostMeter& cost, uint64_t now);

@@ -100,6 +100,7 @@ void meta_to_json(const Meta& meta, Json& to) {
   put(to, "command", meta.command);
   put(to, "cpus", meta.cpus);
   put(to, "frequency_hz", meta.frequency_hz);
+  put(to, "sampled_hz", meta.sampled_hz);
   put(to, "samples_taken", meta.samples_taken);
   put(to, "samples_lost", meta.samples_lost);
   put(to, "cost_kernel_ns", meta.cost_kernel_ns);
@@ -125,6 +126,7 @@ Meta meta_from_json(const Json& from) {
             .command = get_text(from, "command"),
             .cpus = static_cast<uint32_t>(get_number(from, "cpus", max_cpus)),
             .frequency_hz = get_number(from, "frequency_hz"),
+            .sampled_hz = get_number(from, "sampled_hz"),
             .samples_taken = get_number(from, "samples_taken"),
             .samples_lost = get_number(from, "samples_lost"),
             .cost_kernel_ns = get_number(from, "cost_kernel_ns"),

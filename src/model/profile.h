@@ -126,7 +126,8 @@ struct Meta {
   uint32_t cpus = 0;
   uint64_t start_unix_ns = 0;  // wall-clock time of the start
   uint64_t duration_ns = 0;
-  uint64_t frequency_hz = 0;
+  uint64_t frequency_hz = 0;  // asked for
+  uint64_t sampled_hz = 0;    // kept on average, to stay in the budget; 0: not known
   uint64_t samples_taken = 0;
   uint64_t samples_lost = 0;
   uint64_t cost_kernel_ns = 0;  // what pkprof itself took, measured

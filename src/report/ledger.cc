@@ -205,6 +205,10 @@ double watched_share(const Meta& meta) {
   return 1 - static_cast<double>(off) / static_cast<double>(meta.duration_ns);
 }
 
+uint64_t kept_hz(const Meta& meta) {
+  return meta.sampled_hz != 0 ? meta.sampled_hz : meta.frequency_hz;
+}
+
 bool is_served_to(const Profile& profile, const SampleKey& key, std::span<const uint32_t> pids) {
   return pids.empty() || is_selected(profile.labels()[key.served], pids);
 }

@@ -80,6 +80,9 @@ struct Ledger {
 [[nodiscard]] Ledger build_ledger(const Profile& profile, std::span<const uint32_t> pids = {},
                                   By by = By::pid);
 
+// Samples per second and CPU, on average: fewer than asked for where the budget wants it.
+[[nodiscard]] uint64_t kept_hz(const Meta& meta);
+
 // Of the recording's time, for which the hooks were on: 1 unless a budget turned them off.
 [[nodiscard]] double watched_share(const Meta& meta);
 

@@ -148,6 +148,8 @@ void LedgerText::header() {
                2) +
        "% of all CPU time (" + duration_text(meta.cost_kernel_ns) + " kernel, " +
        duration_text(meta.cost_user_ns) + " user)");
+  if (kept_hz(meta) < meta.frequency_hz * 99 / 100)
+    line("  it sampled at " + std::to_string(kept_hz(meta)) + " Hz on average (--budget)");
   if (meta.unwatched_ns != 0)
     line("  its hooks were on for " + decimal(100 * watched_share(meta), 0) +
          "% of the time, the rest is in proportion (--budget)");

@@ -107,6 +107,7 @@ Json header_to_json(const Profile& profile, By by) {
           {"cpus", meta.cpus},
           {"duration_ns", meta.duration_ns},
           {"frequency_hz", meta.frequency_hz},
+          {"sampled_hz", kept_hz(meta)},
           {"cpu_ns", profile.cpu_ns()},
           {"samples", {{"taken", meta.samples_taken}, {"lost", meta.samples_lost}}},
           {"cost",

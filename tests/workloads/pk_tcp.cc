@@ -39,7 +39,7 @@ int run(int argc, char** argv) {
   const auto splice = stream.add("--splice", client.splice, "send with splice()");
   stream.add("--sendfile", client.sendfile, "send with sendfile()").excludes(splice);
   auto rr = add_client("rr", "requests and responses with an echo server",
-                        "requests a second in all; 0: no limit");
+                       "requests a second in all; 0: no limit");
   rr.add("--size", client.size, "bytes of a request and its response (default 64)");
   auto connect = add_client("connect", "connect and close", "connections a second; 0: no limit");
   if (const auto end = app.parse(argc, argv)) return *end;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/pace.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pkprof {
+namespace {
+
+constexpr uint64_t slowest_hz = 49;  // below, a recording of seconds says nothing
+constexpr double worth_changing = 0.1;
+
+}  // namespace
+
+Pace::Pace(uint64_t hz, double share, uint64_t now)
+    : asked_hz_(hz), share_(share), hz_(hz), since_(now) {}
+
+uint64_t Pace::look(double sample_ns, uint64_t now) {
+  if (sample_ns <= 0) return hz_;
+  const double most = std::max(share_ * 1e9 / sample_ns, static_cast<double>(slowest_hz));
+  const auto asked = static_cast<double>(asked_hz_);
+  const double wanted = std::min(most, asked);
+  const auto current = static_cast<double>(hz_);
+  // What a sample takes is an estimate that never rests.
+  if (std::abs(wanted - current) < worth_changing * current) return hz_;
+  ticks_ = ticks(now);
+  since_ = now;
+  hz_ = static_cast<uint64_t>(wanted);
+  return hz_;
+}
+
+double Pace::cost(double sample_ns) const {
+  return static_cast<double>(hz_) * sample_ns / 1e9;
+}
+
+double Pace::ticks(uint64_t now) const {
+  return ticks_ + static_cast<double>(hz_) * static_cast<double>(now - since_) / 1e9;
+}
+
+}  // namespace pkprof

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast the sampling clock ticks: as asked for, or slower where a sample takes so long that the
+// sampler would be over its part of the budget.
+#pragma once
+
+#include <cstdint>
+
+namespace pkprof {
+
+class Pace {
+ public:
+  // `share` of each CPU's time that the sampler may take (0.01: one percent).
+  Pace(uint64_t hz, double share, uint64_t now);
+
+  // What a sample takes, ns, as known now (0: not known). Returns the frequency from now on.
+  uint64_t look(double sample_ns, uint64_t now);
+  [[nodiscard]] uint64_t hz() const { return hz_; }
+  // Of a CPU's time, that the sampler takes.
+  [[nodiscard]] double cost(double sample_ns) const;
+  // How often the clock was to tick up to now, on a CPU.
+  [[nodiscard]] double ticks(uint64_t now) const;
+
+ private:
+  uint64_t asked_hz_;
+  double share_;
+  uint64_t hz_;
+  uint64_t since_;    // at this frequency
+  double ticks_ = 0;  // up to then
+};
+
+}  // namespace pkprof
