@@ -114,7 +114,7 @@ struct Flow {
 
 struct Report {
   std::string text;  // the JSON itself
-  uint64_t cpus = 0, duration_ns = 0, frequency_hz = 0, cpu_ns = 0;
+  uint64_t cpus = 0, duration_ns = 0, frequency_hz = 0, sampled_hz = 0, cpu_ns = 0;
   uint64_t samples_taken = 0, samples_lost = 0;
   uint64_t kernel_ns = 0, idle_ns = 0, other_ns = 0;
   std::vector<std::string> degraded;
@@ -137,7 +137,7 @@ struct Report {
   [[nodiscard]] std::set<int> pids_running(std::string_view program) const;  // by executable
   [[nodiscard]] uint64_t unclaimed_ns(const std::string& reason) const;
   // Of a time in this report.
-  [[nodiscard]] uint64_t samples(uint64_t ns) const { return ns * frequency_hz / 1'000'000'000; }
+  [[nodiscard]] uint64_t samples(uint64_t ns) const { return ns * sampled_hz / 1'000'000'000; }
 };
 
 // Rule 1: everything, added up, is CPUs x time. A test failure if not; called for every report.
