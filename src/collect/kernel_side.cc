@@ -62,16 +62,6 @@ Fd open_sampler(int cpu, uint64_t hz) {
       static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
 }
 
-// A table is filled for a second: each sample may bring a row of its own and two stacks. Entries
-// are made as they are needed; room for them costs 16 bytes each.
-uint32_t entries_for(const KernelSideOptions& options, uint32_t cpus) {
-  constexpr uint64_t least = 16384;
-  constexpr uint64_t least_measured = 65536;  // a row for each task that ran, sampled or not
-  constexpr uint64_t most = 262144;
-  return static_cast<uint32_t>(std::bit_ceil(
-      std::clamp(2 * cpus * options.frequency_hz, options.measure ? least_measured : least, most)));
-}
-
 // Sockets are files, and one of UDP has two entries: its own and its port's. Entries are made at
 // once, some 80 bytes each.
 uint32_t owners_for_open_files() {
@@ -268,6 +258,14 @@ void KernelSide::Impl::run_everywhere(bpf_program* program) {
 // See pk_warm in account.bpf.c. Where it cannot be run, a few stacks are lost and counted.
 void KernelSide::Impl::warm_tables() {
   run_everywhere(skeleton->progs.pk_warm);
+}
+
+uint32_t KernelSide::entries_for(const KernelSideOptions& options, uint32_t cpus) {
+  constexpr uint64_t least = 16384;
+  constexpr uint64_t least_measured = 65536;  // a row for each task that ran, sampled or not
+  constexpr uint64_t most = 262144;
+  return static_cast<uint32_t>(std::bit_ceil(
+      std::clamp(2 * cpus * options.frequency_hz, options.measure ? least_measured : least, most)));
 }
 
 Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbols* symbols,

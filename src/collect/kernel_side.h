@@ -32,6 +32,9 @@ struct KernelSideOptions {
 
 class KernelSide {
  public:
+  // Entries of a table that is filled for a second: each sample may bring a row of its own and two
+  // stacks. Entries are made as they are needed; room for one costs 16 bytes.
+  static uint32_t entries_for(const KernelSideOptions& options, uint32_t cpus);
   static Result<KernelSide> load(const KernelFacts& facts, const KernelSymbols* symbols,
                                  const KernelSideOptions& options);
   KernelSide(KernelSide&&) noexcept;

@@ -31,8 +31,8 @@ namespace pkprof {
 
 class Processes {
  public:
-  // Some 500 bytes each, with what is known of their lives.
-  static constexpr size_t most_labels = 32768;
+  // Some kilobyte each, with their lives, their mappings and their labels in the profile.
+  static constexpr size_t most_labels = 16384;
 
   // With `threads` a label is a thread's, or with PK_ANY_THREAD a process's. `most`: labels.
   explicit Processes(UserSymbols& symbols, bool threads = false, size_t most = most_labels);

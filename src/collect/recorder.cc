@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/recorder.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <span>
 
@@ -45,7 +47,16 @@ void Recorder::count(const Row& row, const pk_count& count) {
   const bool of_object = row.key.served_kind == PK_SERVED_OBJECT;
   if (row.key.served_kind == PK_SERVED_LABEL)
     to.key.served = processes_.standing_for(row.key.served);
-  add_to(of_object && row.key.served ? objects_[to] : rows_[to], count);
+  if (of_object && row.key.served)
+    add_to(objects_[to], count);
+  else
+    add_row(to, count);
+}
+
+void Recorder::add_row(const Row& row, const pk_count& count) {
+  const auto [it, fresh] = rows_.try_emplace(row);
+  if (fresh && has_stack(row.key)) ++with_stack_;
+  add_to(it->second, count);
 }
 
 void Recorder::add(const KernelSide::Tables& tables) {
@@ -111,16 +122,22 @@ void Recorder::make_room() {
   if (objects_.size() > limits_.objects) forget_objects();
   // Nearly everything is like something: this is for a kind of work that turns never see.
   if (spread_.waiting() > limits_.rows / 2) settle_unwatched(true);
-  if (processes_.is_crowded()) fold_processes();
-  if (!is_above(rows_.size(), 1)) return;
-  // Down to a half, so that it is not done each time.
+  const bool above = is_above(1);
+  // Rows of one program's processes become one: the stacks stay.
+  if (above || processes_.is_crowded()) fold_processes();
+  if (!above) return;
+  // Well below, so that it is not done each time.
+  constexpr double enough = 0.75;
   keep_stacks();
-  while (is_above(rows_.size(), 2) && take_stacks()) keep_stacks();
+  while (is_above(enough) && take_stacks()) keep_stacks();
 }
 
-bool Recorder::is_above(size_t rows, size_t divisor) const {
-  return rows > limits_.rows / divisor || stacks_.length() > limits_.stack_frames / divisor ||
-         stacks_.frames() > limits_.frames / divisor;
+bool Recorder::is_above(double part) const {
+  const auto above = [part](size_t have, size_t limit) {
+    return static_cast<double>(have) > part * static_cast<double>(limit);
+  };
+  return above(with_stack_, limits_.rows) || above(stacks_.length(), limits_.stack_frames) ||
+         above(stacks_.frames(), limits_.frames);
 }
 
 // Nobody will be found for them any more.
@@ -136,6 +153,7 @@ void Recorder::forget_objects() {
 
 void Recorder::fold_processes() {
   processes_.fold();
+  with_stack_ = 0;
   Counts rows = std::exchange(rows_, {});
   for (const auto& [row, c] : rows) count(row, c);
   rows = std::exchange(objects_, {});
@@ -153,20 +171,21 @@ Row Recorder::without_stacks(const Row& row) {
   return to;
 }
 
-// Takes the stacks off the half of the rows that have the least time, of those that have any. False
-// when none had.
+// Takes the stacks off the quarter of the rows that have the least time, of those that have any.
+// False when none had.
 bool Recorder::take_stacks() {
   std::vector<std::pair<uint64_t, Row>> least;
   for (const auto& [row, count] : rows_)
     if (without_stacks(row) != row) least.emplace_back(count.ns, row);
   if (least.empty()) return false;
-  const auto half = least.begin() + static_cast<ptrdiff_t>((least.size() + 1) / 2);
-  std::nth_element(least.begin(), half - 1, least.end(),
+  const auto end = least.begin() + static_cast<ptrdiff_t>((least.size() + 3) / 4);
+  std::nth_element(least.begin(), end - 1, least.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [ns, row] : std::span(least.begin(), half)) {
+  for (const auto& [ns, row] : std::span(least.begin(), end)) {
     const pk_count c = rows_.extract(row).mapped();
+    --with_stack_;
     without_stack_ += c.samples;
-    add_to(rows_[without_stacks(row)], c);
+    add_row(without_stacks(row), c);
   }
   return true;
 }
@@ -333,7 +352,11 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
   Rows rows(rows_.begin(), rows_.end());
   rows.insert(rows.end(), objects_.begin(), objects_.end());
   rows_ = {};
+  with_stack_ = 0;
   objects_ = {};
+  // Of many rows, what they leave to the allocator is of no use for the profile's large vectors.
+  if (rows.size() > limits_.rows / 4) malloc_trim(0);
+  profile.reserve(profile.samples().size() + rows.size());
   scale_to_measured(rows);
   std::vector<FrameId> stack;
   for (const auto& [row, count] : rows) {

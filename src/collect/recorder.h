@@ -33,8 +33,10 @@ namespace pkprof {
 // be exceeded by what one of them holds. With these an hour of 200 new processes a second stays
 // near 128 MiB (docs/SCALE.md), and 100,000 distinct stacks have room.
 struct RecorderLimits {
-  size_t rows = 131072;           // some 100 bytes each, and as much again in the profile
-  size_t stack_frames = 4 << 20;  // of all stacks together: four bytes each
+  // With a stack: some 100 bytes each, and as much again in the profile. Those without are as many
+  // as processes have sources.
+  size_t rows = 112 << 10;
+  size_t stack_frames = 6 << 20;  // of all stacks together: four bytes each
   size_t frames = 262144;         // distinct places in code: 40 bytes each, and the names
   size_t objects = 65536;         // rows whose owner is not known yet
 };
@@ -80,7 +82,8 @@ class Recorder {
   [[nodiscard]] Row without_stacks(const Row& row);
   void keep_stacks();
   void fold_processes();
-  [[nodiscard]] bool is_above(size_t rows, size_t divisor) const;
+  [[nodiscard]] bool is_above(double part) const;
+  void add_row(const Row& row, const pk_count& count);
   std::string source_of(const pk_key& key, const Label& ran_on, Frames kernel);
   std::string interrupt_source(const pk_key& key, Frames kernel);
   std::string function_name(FrameId frame) const;
@@ -96,6 +99,7 @@ class Recorder {
   Counts objects_;  // those for an object whose owner is not known yet
   InterruptNames interrupts_;
   Spread spread_;
+  size_t with_stack_ = 0;  // of rows_
   uint64_t without_stack_ = 0;
   uint64_t forgotten_ = 0;
 };

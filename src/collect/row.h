@@ -25,6 +25,10 @@ inline bool has_user_stack(const pk_key& key) {
   return key.ustack && key.kind != PK_WORK;
 }
 
+inline bool has_stack(const pk_key& key) {
+  return has_kernel_stack(key) || has_user_stack(key);
+}
+
 struct RowHash {
   size_t operator()(const Row& r) const {
     uint64_t words[sizeof(pk_key) / 8];

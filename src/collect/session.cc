@@ -32,7 +32,6 @@ constexpr uint64_t drain_interval_ns = 1'000'000'000;
 constexpr uint64_t cost_window_ns = 10'000'000;
 constexpr uint64_t cost_interval_ns = 1'000'000'000;    // between windows, at least
 constexpr uint64_t settle_interval_ns = 5'000'000'000;  // of what fell into pauses of the hooks
-constexpr size_t sideband_ring_bytes = 512 << 10;
 
 // Signals become something to wait for; the mask is given back at the end.
 class Signals {
@@ -149,8 +148,10 @@ Result<> Session::prepare() {
   side.threads = options_.threads;
   side.hooks = options_.hooks;
   side.measure = options_.measure;
-  auto watching = std::async(std::launch::async | std::launch::deferred,
-                             [] { return Sideband::open(sideband_ring_bytes); });
+  auto watching = std::async(std::launch::async | std::launch::deferred, [] {
+    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    return Sideband::open(Sideband::ring_bytes_for(static_cast<uint32_t>(cpus)));
+  });
   auto kernel = KernelSide::load(*facts, names, side);
   if (!kernel) return std::unexpected(kernel.error());
   kernel_.emplace(std::move(*kernel));
