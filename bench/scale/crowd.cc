@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -141,13 +142,13 @@ Result<Crowd> Crowd::processes(uint32_t count) {
 }
 
 Result<Crowd> Crowd::sockets(uint32_t count, uint32_t packets) {
-  const rlimit files{count + 1000, count + 1000};
-  rlimit have{};
-  getrlimit(RLIMIT_NOFILE, &have);
-  if (have.rlim_max < files.rlim_cur && setrlimit(RLIMIT_NOFILE, &files))
-    return fail_errno("raising the limit of open files");
-  return start([=](int ready) {
-    setrlimit(RLIMIT_NOFILE, &files);
+  // Each holder has its part of them, and some files of its own.
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = std::max<rlim_t>(files.rlim_cur, count / holders + 100);
+  files.rlim_max = std::max(files.rlim_max, files.rlim_cur);
+  if (setrlimit(RLIMIT_NOFILE, &files)) return fail_errno("raising the limit of open files");
+  return start([count, packets](int ready) {
     int ends[2];
     if (pipe(ends)) return false;
     for (uint32_t i = 0; i < holders; ++i)

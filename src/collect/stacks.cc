@@ -84,6 +84,7 @@ uint64_t Stacks::user_number(uint64_t raw, uint64_t image) {
 
 uint64_t Stacks::resolve(const std::vector<uint64_t>& raw, uint64_t image) {
   std::vector<FrameId> frames;
+  frames.reserve(raw.size());
   for (size_t i = 0; i < raw.size(); ++i) frames.push_back(user_frame(image, place_of(raw, i)));
   const auto [it, fresh] = number_of_.try_emplace(intern(frames), next_number_);
   if (fresh) user_[next_number_++].stack = it->first;
