@@ -35,6 +35,15 @@ struct bpf_iter__ksym {
 	struct kallsym_iter *ksym;
 } __attribute__((preserve_access_index));
 
+/* A byte is written for each entry that is new, so that user space can tell whether all have room. */
+static __always_inline void pk_enter_owner(struct seq_file *seq, __u64 object, __u64 label)
+{
+	char one = 1;
+
+	if (!bpf_map_update_elem(&owners, &object, &label, BPF_NOEXIST))
+		bpf_seq_write(seq, &one, sizeof(one));
+}
+
 /*
  * Enters every open socket with its holder into the table of owners. The first holder found
  * stays: a process that was seen to take from the socket is a better owner than any other.
@@ -59,12 +68,12 @@ int pk_iter_sockets(struct bpf_iter__task_file *ctx)
 		return 0;
 	label = pk_process_of(task);
 	object = pk_sock_object(sk);
-	bpf_map_update_elem(&owners, &object, &label, BPF_NOEXIST);
+	pk_enter_owner(ctx->meta->seq, object, label);
 	if (BPF_CORE_READ((struct sock *)sk, sk_protocol) == IPPROTO_UDP) {
 		object = pk_udp_port_object((__u64)BPF_CORE_READ((struct sock *)sk,
 								__sk_common.skc_net.net),
 					    BPF_CORE_READ((struct sock *)sk, __sk_common.skc_num));
-		bpf_map_update_elem(&owners, &object, &label, BPF_NOEXIST);
+		pk_enter_owner(ctx->meta->seq, object, label);
 	}
 	return 0;
 }

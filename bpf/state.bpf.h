@@ -84,7 +84,7 @@ struct labels_map {
 
 struct owners_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
+	__uint(max_entries, 65536); /* or more, by how many files are open */
 	__type(key, __u64);
 	__type(value, __u64);
 };

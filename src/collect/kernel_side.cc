@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <fstream>
 #include <future>
 #include <map>
 #include <set>
@@ -60,6 +62,17 @@ Fd open_sampler(int cpu, uint64_t hz) {
       static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
 }
 
+// Sockets are files, and one of UDP has two entries: its own and its port's. Entries are made at
+// once, some 80 bytes each.
+uint32_t owners_for_open_files() {
+  constexpr uint64_t least = 65536;
+  constexpr uint64_t most = 524288;
+  constexpr uint64_t to_come = 16384;  // files that are opened later
+  uint64_t open_files = 0;
+  std::ifstream("/proc/sys/fs/file-nr") >> open_files;
+  return static_cast<uint32_t>(std::clamp(std::bit_ceil(2 * (open_files + to_come)), least, most));
+}
+
 // Whether something serves what these options ask for.
 bool is_asked_for(const Need& need, const KernelSideOptions& options) {
   return std::ranges::any_of(all_hooks(), [&](const Hook& h) {
@@ -68,9 +81,9 @@ bool is_asked_for(const Need& need, const KernelSideOptions& options) {
   });
 }
 
-// Reads a hash table whole and empties it.
-template <typename K, typename V>
-Result<> drain_table(int fd, uint32_t capacity, std::vector<std::pair<K, V>>& out) {
+// Reads a hash table whole and empties it; `take` gets keys and values.
+template <typename K, typename V, typename Take>
+Result<> drain_table(int fd, uint32_t capacity, Take take) {
   constexpr uint32_t batch = 1024;
   std::vector<K> keys(batch);
   std::vector<V> values(batch);
@@ -89,11 +102,16 @@ Result<> drain_table(int fd, uint32_t capacity, std::vector<std::pair<K, V>>& ou
       }
       return fail_errno("reading a table of the kernel side", error);
     }
-    for (uint32_t i = 0; i < count; ++i) out.emplace_back(keys[i], values[i]);
+    for (uint32_t i = 0; i < count; ++i) take(keys[i], values[i]);
     if (error == ENOENT) return {};
     in = position;
   }
   return {};
+}
+
+template <typename K, typename V>
+Result<> drain_table(int fd, uint32_t capacity, std::vector<std::pair<K, V>>& out) {
+  return drain_table<K, V>(fd, capacity, [&](const K& k, const V& v) { out.emplace_back(k, v); });
 }
 
 }  // namespace
@@ -109,6 +127,7 @@ struct KernelSide::Impl {
   Link attach(const Hook& hook);
   uint64_t started = 0;
   uint32_t windows = 0;  // times that hooks were turned on
+  uint64_t owners_without_room = 0;
   std::vector<Fd> samplers;
   std::vector<uint32_t> sampled;  // the CPUs they are on
   Fd counts[2];
@@ -150,6 +169,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
   if (bpf_map__set_inner_map_fd(s->maps.counts, counts[0].get()) ||
       bpf_map__set_inner_map_fd(s->maps.stacks, stacks[0].get()))
     return fail_errno("giving the kernel side its tables");
+  bpf_map__set_max_entries(s->maps.owners, owners_for_open_files());
   s->rodata->config.runqueues = facts.percpu_offset("runqueues");
   s->rodata->config.kernel_stat = facts.percpu_offset("kstat");
   s->rodata->config.preempt_count = facts.preempt_count_offset();
@@ -240,6 +260,14 @@ void KernelSide::Impl::warm_tables() {
   run_everywhere(skeleton->progs.pk_warm);
 }
 
+uint32_t KernelSide::entries_for(const KernelSideOptions& options, uint32_t cpus) {
+  constexpr uint64_t least = 16384;
+  constexpr uint64_t least_measured = 65536;  // a row for each task that ran, sampled or not
+  constexpr uint64_t most = 262144;
+  return static_cast<uint32_t>(std::bit_ceil(
+      std::clamp(2 * cpus * options.frequency_hz, options.measure ? least_measured : least, most)));
+}
+
 Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbols* symbols,
                                     const KernelSideOptions& options) {
   auto impl = std::make_unique<Impl>();
@@ -248,11 +276,11 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbol
   if (impl->cpus > PK_MAX_CPUS)
     return fail("this machine has " + std::to_string(impl->cpus) + " CPUs; pkprof knows up to " +
                 std::to_string(PK_MAX_CPUS));
+  uint32_t& entries = impl->options.table_entries;
+  if (!entries) entries = entries_for(options, impl->cpus);
   for (int i = 0; i < 2; ++i) {
-    impl->counts[i] =
-        make_table("pk_counts", sizeof(pk_key), sizeof(pk_count), options.table_entries);
-    impl->stacks[i] =
-        make_table("pk_stacks", sizeof(uint64_t), sizeof(pk_stack), options.table_entries);
+    impl->counts[i] = make_table("pk_counts", sizeof(pk_key), sizeof(pk_count), entries);
+    impl->stacks[i] = make_table("pk_stacks", sizeof(uint64_t), sizeof(pk_stack), entries);
     if (!impl->counts[i].valid() || !impl->stacks[i].valid())
       return fail(LibbpfLog().explain("making the kernel side's tables", errno));
   }
@@ -421,10 +449,18 @@ bool KernelSide::ask_owners() {
   Link link(bpf_program__attach_iter(program, nullptr));
   if (!link) return false;
   const Fd fd(bpf_iter_create(bpf_link__fd(link.get())));
-  char buffer[256];
-  while (fd.valid() && read(fd.get(), buffer, sizeof(buffer)) > 0) {
-  }
+  char buffer[4096];
+  uint64_t entered = 0;
+  for (ssize_t n = 0; fd.valid() && (n = read(fd.get(), buffer, sizeof(buffer))) > 0;)
+    entered += static_cast<uint64_t>(n);
+  const uint64_t room = bpf_map__max_entries(impl_->skeleton->maps.owners);
+  impl_->owners_without_room =
+      std::max(impl_->owners_without_room, entered - std::min(entered, room));
   return fd.valid();
+}
+
+uint64_t KernelSide::owners_without_room() const {
+  return impl_->owners_without_room;
 }
 
 Result<std::vector<pk_ksym>> KernelSide::ask_symbols() {
@@ -461,7 +497,12 @@ Result<KernelSide::Tables> KernelSide::take() {
   const uint32_t n = m.options.table_entries;
   if (auto r = drain_table(m.counts[old].get(), n, out.counts); !r)
     return std::unexpected(r.error());
-  if (auto r = drain_table(m.stacks[old].get(), n, out.stacks); !r)
+  // Most are far from as long as they may be.
+  const auto take_stack = [&out](uint64_t number, const pk_stack& stack) {
+    const size_t depth = std::min<size_t>(stack.depth, PK_MAX_DEPTH);
+    out.stacks.emplace_back(number, std::vector<uint64_t>(stack.ip, stack.ip + depth));
+  };
+  if (auto r = drain_table<uint64_t, pk_stack>(m.stacks[old].get(), n, take_stack); !r)
     return std::unexpected(r.error());
   if (auto r = drain_table(bpf_map__fd(m.skeleton->maps.labels), 65536, out.labels); !r)
     return std::unexpected(r.error());

@@ -16,6 +16,7 @@
 #include "collect/capability.h"
 #include "collect/facts.h"
 #include "collect/hooks.h"
+#include "collect/stacks.h"
 #include "pkprof/user_abi.h"
 #include "symbol/symbolizer.h"
 
@@ -23,14 +24,17 @@ namespace pkprof {
 
 struct KernelSideOptions {
   uint64_t frequency_hz = 997;
-  uint32_t table_entries = 16384;  // of each table of counts and of stacks
-  bool threads = false;            // labels are threads', see PK_ANY_THREAD
-  bool hooks = true;               // false: the sampler alone, for benchmarks
-  bool measure = false;            // all of the time by entry and exit, and no user stacks
+  uint32_t table_entries = 0;  // of each table of counts and of stacks; 0: see entries_for()
+  bool threads = false;        // labels are threads', see PK_ANY_THREAD
+  bool hooks = true;           // false: the sampler alone, for benchmarks
+  bool measure = false;        // all of the time by entry and exit, and no user stacks
 };
 
 class KernelSide {
  public:
+  // Entries of a table that is filled for a second: each sample may bring a row of its own and two
+  // stacks. Entries are made as they are needed; room for one costs 16 bytes.
+  static uint32_t entries_for(const KernelSideOptions& options, uint32_t cpus);
   static Result<KernelSide> load(const KernelFacts& facts, const KernelSymbols* symbols,
                                  const KernelSideOptions& options);
   KernelSide(KernelSide&&) noexcept;
@@ -51,13 +55,15 @@ class KernelSide {
 
   // Finds out who holds which socket. Returns false where the kernel has no such iterator.
   bool ask_owners();
+  // Entries that asking found too many for the table: those asked for longest ago are forgotten.
+  [[nodiscard]] uint64_t owners_without_room() const;
   // The kernel's symbols through the ksym iterator, where /proc/kallsyms hides addresses.
   static Result<std::vector<pk_ksym>> ask_symbols();
 
   // The tables filled so far; after this the kernel side fills empty ones.
   struct Tables {
     std::vector<std::pair<pk_key, pk_count>> counts;
-    std::vector<std::pair<uint64_t, pk_stack>> stacks;
+    std::vector<RawStack> stacks;
     std::vector<std::pair<uint64_t, pk_label>> labels;
     std::vector<std::pair<pk_vote_key, pk_vote>> votes;
     uint64_t taken = 0;  // up to when, CLOCK_MONOTONIC

@@ -2,14 +2,17 @@
 #include "collect/processes.h"
 
 #include <linux/limits.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "collect/clock.h"
 
@@ -93,22 +96,52 @@ uint64_t process_label(const pk_label& info) {
          static_cast<uint32_t>(info.start_boottime >> 20);
 }
 
+// Set in a label that stands for folded processes; the rest is its number among them.
+constexpr uint64_t folded_bit = 1ULL << 61;
+
+bool is_folded(uint64_t label) {
+  return (label & (PK_OBJECT | PK_ANY_THREAD | folded_bit)) == folded_bit;
+}
+
+// Programs whose folded processes have a label of their own; those of all others have one together.
+constexpr size_t most_programs = 4096;
+
+// Images of one process that are remembered: of those before, no sample is to come.
+constexpr size_t most_images = 16;
+
 std::string text_of(const char (&name)[PK_COMM_LEN]) {
   return {name, strnlen(name, sizeof(name))};
 }
 
 }  // namespace
 
-Processes::Processes(UserSymbols& symbols, bool threads) : symbols_(symbols), threads_(threads) {}
+Processes::Processes(UserSymbols& symbols, bool threads, size_t most)
+    : symbols_(symbols), threads_(threads), most_(most), crowd_(most) {}
 
 size_t Processes::make_instance(uint32_t pid, uint32_t parent, uint64_t born) {
   Instance instance;
   instance.pid = pid;
   instance.parent = parent;
   instance.born = born;
-  instances_.push_back(std::move(instance));
-  by_pid_[pid].push_back(instances_.size() - 1);
-  return instances_.size() - 1;
+  size_t index = instances_.size();
+  if (free_.empty()) {
+    instances_.push_back(std::move(instance));
+  } else {
+    index = free_.back();
+    free_.pop_back();
+    instances_[index] = std::move(instance);
+  }
+  by_pid_[pid].push_back(index);
+  return index;
+}
+
+Processes::Image Processes::make_image(uint64_t since, Name exe, std::string comm) {
+  Image image;
+  image.since = since;
+  image.key = next_image_++;
+  image.exe = exe;
+  image.comm = name(std::move(comm));
+  return image;
 }
 
 // The life of the pid that the time falls into; one that began before the recording if none does.
@@ -117,11 +150,9 @@ size_t Processes::instance_at(uint32_t pid, uint64_t time) {
     if (instances_[i].born <= time && time <= instances_[i].died) return i;
   const uint32_t parent = parent_of(pid);
   const size_t i = make_instance(pid, parent, 0);
-  Image image;
-  image.key = next_image_++;
-  image.exe = exe_of(pid);
+  Image image = make_image(0, name(exe_of(pid)));
   image.unread = true;
-  instances_[i].images.push_back(std::move(image));
+  instances_[i].images.push_back(image);
   if (parent) {
     for (const size_t p : by_pid_[parent])
       if (instances_[p].selected && instances_[p].died == UINT64_MAX) instances_[i].selected = true;
@@ -165,12 +196,8 @@ void Processes::apply_fork(const ProcessEvent& e) {
   Instance& to = instances_[child];
   to.selected = from.selected;
   read_image(from, from.images.back());
-  Image image;
-  image.since = e.time;
-  image.key = next_image_++;
-  image.exe = from.images.back().exe;
-  symbols_.fork(from.images.back().key, image.key);
-  to.images.push_back(std::move(image));
+  to.images.push_back(make_image(e.time, from.images.back().exe));
+  symbols_.fork(from.images.back().key, to.images.back().key);
 }
 
 void Processes::apply(const ProcessEvent& e) {
@@ -181,26 +208,25 @@ void Processes::apply(const ProcessEvent& e) {
   Instance& instance = instances_[instance_at(e.pid, e.time)];
   switch (e.kind) {
     case ProcessEvent::Kind::exec: {
-      Image image;
-      image.since = e.time;
-      image.key = next_image_++;
-      image.comm = e.comm;
-      symbols_.exec(image.key);
-      symbols_.set_pid(image.key, e.pid);
-      dead_images_.push_back(instance.images.back().key);
-      instance.images.push_back(std::move(image));
+      dead_.images.push_back(instance.images.back().key);
+      if (instance.images.size() == most_images)  // note() finds the others' places anew
+        instance.images.erase(instance.images.begin());
+      instance.images.push_back(make_image(e.time, name(""), e.comm));
+      symbols_.exec(instance.images.back().key);
+      symbols_.set_pid(instance.images.back().key, e.pid);
       break;
     }
     case ProcessEvent::Kind::map: {
       Image& image = instance.images.back();
       read_image(instance, image);
-      if (image.exe.empty() && e.map.file.starts_with("/")) image.exe = e.map.file;
+      if (image.exe->empty() && e.map.file.starts_with("/")) image.exe = name(e.map.file);
       symbols_.add_map(image.key, e.map);
       break;
     }
     case ProcessEvent::Kind::exit:
       instance.died = e.time;
-      dead_images_.push_back(instance.images.back().key);
+      dead_.images.push_back(instance.images.back().key);
+      dead_.instances.push_back(static_cast<size_t>(&instance - instances_.data()));
       break;
     case ProcessEvent::Kind::fork:
       break;
@@ -222,20 +248,27 @@ void Processes::add_label(uint64_t label, const pk_label& info) {
 void Processes::note(uint64_t label, const pk_label& info) {
   const bool fresh = !known_.contains(label);
   Known& k = known_[label];
+  if (fresh) k.cgroup = name("");
   if (fresh || info.seen >= k.info.seen) k.info = info;
   if (info.flags & PK_LABEL_KTHREAD) return;
-  if (k.instance == SIZE_MAX) k.instance = instance_of(info);
+  if (k.instance == SIZE_MAX) {
+    k.instance = instance_of(info);
+    ++instances_[k.instance].labels;
+  }
   const Instance& instance = instances_[k.instance];
   int64_t execs = 0;
   for (const Image& image : instance.images)
     if (image.since > instance.born && image.since <= info.seen) ++execs;
   k.first_exec = static_cast<int64_t>(info.exec_id) - execs;
-  if (k.cgroup.empty()) k.cgroup = cgroups_.path(info.cgroup, info.pid);
-  if (k.container.name.empty()) k.container = containers_.of(k.cgroup);
+  if (k.cgroup->empty()) k.cgroup = name(cgroups_.path(info.cgroup, info.pid));
+  if (!k.container || k.container->name.empty()) {
+    const Container& container = containers_.of(*k.cgroup);
+    if (container != Container{}) k.container = std::make_shared<Container>(container);
+  }
 }
 
 void Processes::meet(uint64_t label) {
-  if (known_.contains(label)) return;
+  if (known_.contains(label) || is_folded(label)) return;
   const uint32_t number = number_of(label);
   const auto stat = stat_of(number);
   if (!stat || !is_same_start(label, stat->start_boottime >> 20)) return;
@@ -260,9 +293,90 @@ void Processes::meet(uint64_t label) {
 }
 
 void Processes::bury() {
-  for (const uint64_t key : to_bury_) symbols_.exit(key);
-  to_bury_ = std::move(dead_images_);
-  dead_images_.clear();
+  for (const uint64_t key : to_bury_.images) symbols_.exit(key);
+  for (const size_t i : to_bury_.instances)
+    if (instances_[i].died != UINT64_MAX && !instances_[i].labels) forget_instance(i);
+  to_bury_ = std::exchange(dead_, {});
+}
+
+bool Processes::has_ended(const Known& known) const {
+  if (known.instance != SIZE_MAX && instances_[known.instance].died != UINT64_MAX) return true;
+  const uint32_t number = threads_ ? known.info.tid : known.info.pid;
+  return kill(static_cast<pid_t>(number), 0) && errno == ESRCH;  // nobody told
+}
+
+void Processes::fold() {
+  std::vector<std::pair<uint64_t, uint64_t>> ended;  // when it was met last, label
+  for (const auto& [label, known] : known_)
+    if (has_ended(known)) ended.emplace_back(known.info.seen, label);
+  std::ranges::sort(ended);
+  for (const auto& [seen, label] : ended) {
+    if (known_.size() <= most_ / 2) break;
+    if (folded_.size() >= most_) folded_before_ = std::exchange(folded_, {});
+    folded_[label] = fold_label_of(label);
+    ++folded_count_;
+    forget(label);
+  }
+  forget_names();
+  // Where most of them live, looking again each time would find little.
+  crowd_ = std::max(most_, known_.size() + most_ / 4);
+}
+
+// The label for its program, a new one for the first of it.
+uint64_t Processes::fold_label_of(uint64_t label) {
+  Label one = label_of(label);
+  Program program{one.comm, one.exe, one.cgroup, selected(label)};
+  if (!programs_.contains(program) && programs_.size() >= most_programs) {
+    one = Label{};
+    one.kind = LabelKind::process;
+    one.comm = "ended";
+    program = {one.comm, "", "", program.selected};
+  }
+  const auto [it, fresh] = programs_.try_emplace(program, folded_bit | folded_labels_.size());
+  if (fresh) {
+    one.pid = 0;
+    one.parent_pid = 0;
+    one.start_ns = folded_labels_.size();  // tells those of pid 0 apart
+    folded_labels_.emplace_back(one, program.selected);
+  }
+  return it->second;
+}
+
+uint64_t Processes::standing_for(uint64_t label) const {
+  for (const Folded* folded : {&folded_, &folded_before_})
+    if (const auto it = folded->find(label); it != folded->end() && !known_.contains(label))
+      return it->second;
+  return label;
+}
+
+void Processes::forget(uint64_t label) {
+  const auto it = known_.find(label);
+  const Known& known = it->second;
+  if (known.instance != SIZE_MAX && --instances_[known.instance].labels == 0 &&
+      instances_[known.instance].died != UINT64_MAX)
+    forget_instance(known.instance);
+  if (const auto process = process_labels_.find(known.info.pid);
+      process != process_labels_.end() && process->second == label)
+    process_labels_.erase(process);
+  known_.erase(it);
+}
+
+void Processes::forget_instance(size_t index) {
+  Instance& instance = instances_[index];
+  if (instance.images.empty()) return;  // it is forgotten already
+  const auto lives = by_pid_.find(instance.pid);
+  std::erase(lives->second, index);
+  if (lives->second.empty()) by_pid_.erase(lives);
+  instance = {};
+  free_.push_back(index);
+}
+
+void Processes::forget_names() {
+  std::unordered_set<Name> used;
+  for (const Instance& instance : instances_)
+    for (const Image& image : instance.images) used.insert({image.exe, image.comm});
+  for (const auto& [label, known] : known_) used.insert(known.cgroup);
+  std::erase_if(names_, [&](const std::string& text) { return !used.contains(&text); });
 }
 
 uint64_t Processes::image_of(uint64_t label, uint32_t exec_id) {
@@ -288,6 +402,7 @@ const Processes::Known* Processes::process_of(const Known& thread) const {
 }
 
 Label Processes::label_of(uint64_t label) const {
+  if (is_folded(label)) return folded_labels_[label & ~folded_bit].first;
   Label out;
   out.kind = LabelKind::process;
   out.pid = number_of(label);
@@ -300,17 +415,17 @@ Label Processes::label_of(uint64_t label) const {
   out.kthread = k.info.flags & PK_LABEL_KTHREAD;
   out.parent_pid = k.info.parent;
   out.comm = text_of(k.info.comm);
-  out.cgroup = k.cgroup;
-  out.container = k.container;
+  out.cgroup = *k.cgroup;
+  if (k.container) out.container = *k.container;
   if (k.instance == SIZE_MAX) return out;
   const Image& image = instances_[k.instance].images.back();
-  out.exe = image.exe;
-  if (image.since > k.info.seen && !image.comm.empty()) out.comm = image.comm;
+  out.exe = *image.exe;
+  if (image.since > k.info.seen && !image.comm->empty()) out.comm = *image.comm;
   return out;
 }
 
 uint32_t Processes::thread_of(uint64_t label) const {
-  if (!threads_) return 0;
+  if (!threads_ || is_folded(label)) return 0;
   if (!(label & PK_ANY_THREAD)) return number_of(label);
   const auto it = known_.find(label);  // a kernel thread is one thread, whatever is asked
   return it != known_.end() && it->second.info.flags & PK_LABEL_KTHREAD ? number_of(label) : 0;
@@ -327,6 +442,7 @@ void Processes::select(uint32_t pid) {
 }
 
 bool Processes::selected(uint64_t label) const {
+  if (is_folded(label)) return folded_labels_[label & ~folded_bit].second;
   const auto it = known_.find(label);
   return it != known_.end() && it->second.instance != SIZE_MAX &&
          instances_[it->second.instance].selected;

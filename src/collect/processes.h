@@ -5,9 +5,16 @@
 // Three sources are brought together: labels noted by the kernel side (identity, comm, cgroup),
 // the sideband (forks, execs, mappings, exits, by time), and /proc for what was there before. An
 // instance is one life of a pid; a label belongs to the instance that lived when it was seen.
+//
+// There is no end to the processes of a long recording. One that ended and was never met is
+// forgotten at once. Of those that were met, so many keep a label of their own; beyond that the
+// ones that ended and were met longest ago are folded: all of one program (comm, exe, cgroup) are
+// one label with pid 0, which stands for them from then on.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -24,8 +31,11 @@ namespace pkprof {
 
 class Processes {
  public:
-  // With `threads` a label is a thread's, or with PK_ANY_THREAD a process's.
-  explicit Processes(UserSymbols& symbols, bool threads = false);
+  // Some kilobyte each, with their lives, their mappings and their labels in the profile.
+  static constexpr size_t most_labels = 16384;
+
+  // With `threads` a label is a thread's, or with PK_ANY_THREAD a process's. `most`: labels.
+  explicit Processes(UserSymbols& symbols, bool threads = false, size_t most = most_labels);
 
   void add_events(const std::vector<ProcessEvent>& events);
   void add_label(uint64_t label, const pk_label& info);
@@ -35,6 +45,15 @@ class Processes {
   // samples were resolved. Of those that ended since, samples may come yet: the tables are changed
   // before the events are read, and that waits until no CPU can see the old ones.
   void bury();
+
+  // Folding; see above. Processes that live are not folded, however many there are.
+  [[nodiscard]] bool is_crowded() const { return known_.size() > crowd_; }
+  void fold();
+  // The label that stands for this one; itself, if it was not folded.
+  [[nodiscard]] uint64_t standing_for(uint64_t label) const;
+  [[nodiscard]] uint64_t folded() const { return folded_count_; }
+  // Lives of pids that something is known of.
+  [[nodiscard]] size_t lives() const { return instances_.size() - free_.size(); }
 
   // What UserSymbols knows the image by that the process had at that exec; 0 for a kernel thread.
   uint64_t image_of(uint64_t label, uint32_t exec_id);
@@ -51,11 +70,13 @@ class Processes {
   [[nodiscard]] size_t unreadable() const { return unreadable_; }
 
  private:
+  // Names are kept once: most are of few programs.
+  using Name = const std::string*;
   struct Image {
     uint64_t since = 0;  // CLOCK_MONOTONIC
     uint64_t key = 0;    // in UserSymbols
-    std::string exe;
-    std::string comm;     // at the exec, "" for what was there before
+    Name exe;
+    Name comm;            // at the exec, "" for what was there before
     bool unread = false;  // its mappings are to be had from /proc
   };
   struct Instance {
@@ -64,18 +85,35 @@ class Processes {
     uint64_t born = 0;  // 0: before the recording
     uint64_t died = UINT64_MAX;
     bool selected = false;
+    uint32_t labels = 0;  // that are known and of it
     std::vector<Image> images;
   };
   struct Known {
     pk_label info;
-    std::string exe;
-    std::string cgroup;
-    Container container;
+    Name cgroup;
+    std::shared_ptr<const Container> container;  // nullptr: none
     size_t instance = SIZE_MAX;
     int64_t first_exec = 0;  // exec_id of the instance's first image
   };
 
+  // What folded processes have in common.
+  struct Program {
+    std::string comm;
+    std::string exe;
+    std::string cgroup;
+    bool selected = false;
+    auto operator<=>(const Program&) const = default;
+  };
+  using Folded = std::unordered_map<uint64_t, uint64_t>;
+
   void note(uint64_t label, const pk_label& info);
+  Name name(std::string text) { return &*names_.insert(std::move(text)).first; }
+  Image make_image(uint64_t since, Name exe, std::string comm = {});
+  [[nodiscard]] bool has_ended(const Known& known) const;
+  uint64_t fold_label_of(uint64_t label);
+  void forget(uint64_t label);
+  void forget_instance(size_t index);
+  void forget_names();
   [[nodiscard]] const Known* process_of(const Known& thread) const;
   size_t instance_of(const pk_label& info);
   size_t instance_at(uint32_t pid, uint64_t time);
@@ -88,12 +126,25 @@ class Processes {
   const bool threads_;
   Cgroups cgroups_;
   Containers containers_;
+  std::unordered_set<std::string> names_;
   std::vector<Instance> instances_;
+  std::vector<size_t> free_;  // of instances_
   std::unordered_map<uint32_t, std::vector<size_t>> by_pid_;
   std::unordered_map<uint64_t, Known> known_;
   std::unordered_map<uint32_t, uint64_t> process_labels_;  // with threads: by pid, told last
-  std::vector<uint64_t> dead_images_;                      // since the last burial
-  std::vector<uint64_t> to_bury_;
+  // Since the last burial, and what it is that the next one buries.
+  struct Dead {
+    std::vector<uint64_t> images;
+    std::vector<size_t> instances;
+  };
+  Dead dead_, to_bury_;
+  const size_t most_;
+  size_t crowd_;  // labels at which to fold again
+  // With the label that stands for its processes, for each program, and all of that by number.
+  std::map<Program, uint64_t> programs_;
+  std::vector<std::pair<Label, bool>> folded_labels_;  // and whether selected
+  Folded folded_, folded_before_;                      // of late, and before that
+  uint64_t folded_count_ = 0;
   uint64_t next_image_ = 1;
   size_t unreadable_ = 0;
 };

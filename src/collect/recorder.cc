@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/recorder.h"
 
+#include <malloc.h>
+
+#include <algorithm>
 #include <span>
 
 #include "collect/sources.h"
@@ -10,6 +13,13 @@ namespace pkprof {
 namespace {
 
 constexpr uint64_t enough_samples = 10;  // to charge others by
+
+constexpr ptrdiff_t telling_frames = 4;  // the outermost ones, that may tell a source
+
+void add_to(pk_count& sum, const pk_count& more) {
+  sum.ns += more.ns;
+  sum.samples += more.samples;
+}
 
 Row row_of(const pk_charge& charge) {
   Row row{};
@@ -24,28 +34,39 @@ Row row_of(const pk_charge& charge) {
 }  // namespace
 
 Recorder::Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes,
-                   uint64_t period_ns)
-    : kernel_(kernel), user_(user), processes_(processes), spread_(enough_samples * period_ns) {}
+                   uint64_t period_ns, RecorderLimits limits)
+    : processes_(processes),
+      limits_(limits),
+      stacks_(kernel, user),
+      spread_(enough_samples * period_ns) {}
 
 void Recorder::count(const Row& row, const pk_count& count) {
-  pk_count& sum = rows_[row];
-  sum.ns += count.ns;
-  sum.samples += count.samples;
+  Row to = row;
+  // Of processes that are told apart no more.
+  to.key.ran_on = processes_.standing_for(row.key.ran_on);
+  const bool of_object = row.key.served_kind == PK_SERVED_OBJECT;
+  if (row.key.served_kind == PK_SERVED_LABEL)
+    to.key.served = processes_.standing_for(row.key.served);
+  if (of_object && row.key.served)
+    add_to(objects_[to], count);
+  else
+    add_row(to, count);
+}
+
+void Recorder::add_row(const Row& row, const pk_count& count) {
+  const auto [it, fresh] = rows_.try_emplace(row);
+  if (fresh && has_stack(row.key)) ++with_stack_;
+  add_to(it->second, count);
 }
 
 void Recorder::add(const KernelSide::Tables& tables) {
-  for (const auto& [id, stack] : tables.stacks) {
-    if (stacks_.contains(id)) continue;
-    const size_t depth = std::min<size_t>(stack.depth, PK_MAX_DEPTH);
-    stacks_.emplace(id, std::vector<uint64_t>(stack.ip, stack.ip + depth));
-  }
+  stacks_.hand_over(tables.stacks);
   for (const auto& [key, count] : tables.counts) {
-    Row row{key, 0};
-    if (key.ustack && key.kind != PK_WORK) {
-      // The user stack is the consumer's, and it is the one who is served.
-      row.image = processes_.image_of(key.served, key.exec_id);
-      (void)user_frames(key.ustack, row.image);
-    }
+    Row row{key};
+    // The user stack is the consumer's, and it is the one who is served.
+    if (has_user_stack(key))
+      row.key.ustack =
+          stacks_.user_number(key.ustack, processes_.image_of(key.served, key.exec_id));
     row.key.exec_id = 0;
     // A sleeper whose timer went off may never have been sampled; all others were told.
     if (key.served_kind == PK_SERVED_LABEL && key.basis == PK_BASIS_OWNER && key.served >> 32)
@@ -63,20 +84,15 @@ void Recorder::add(const KernelSide::Tables& tables) {
 }
 
 void Recorder::settle_unwatched(bool last) {
-  const auto stack_of = [this](uint64_t id) -> std::span<const uint64_t> {
-    const auto it = stacks_.find(id);
-    if (it == stacks_.end()) return {};
-    return it->second;
-  };
-  spread_.settle(stack_of, [this](const Row& row, const pk_count& c) { count(row, c); }, last);
+  spread_.settle([this](uint64_t id) { return stacks_.kernel(id); },
+                 [this](const Row& row, const pk_count& c) { count(row, c); }, last);
 }
 
 size_t Recorder::resolve_owners(const PartiesOf& parties_of) {
   std::vector<std::pair<Row, pk_count>> found;
   size_t without = 0;
   std::unordered_map<uint64_t, std::vector<Parties::Share>> known;
-  for (const auto& [row, count] : rows_) {
-    if (row.key.served_kind != PK_SERVED_OBJECT) continue;
+  for (const auto& [row, count] : objects_) {
     const auto [it, fresh] = known.try_emplace(row.key.served);
     if (fresh) it->second = parties_of(row.key.served);
     if (it->second.empty())
@@ -85,7 +101,7 @@ size_t Recorder::resolve_owners(const PartiesOf& parties_of) {
       found.emplace_back(row, count);
   }
   for (auto& [row, count] : found) {
-    rows_.erase(row);
+    objects_.erase(row);
     const std::vector<Parties::Share>& shares = known[row.key.served];
     const std::vector<uint64_t> ns = split(count.ns, shares);
     const std::vector<uint64_t> samples = split(count.samples, shares);
@@ -100,6 +116,91 @@ size_t Recorder::resolve_owners(const PartiesOf& parties_of) {
     }
   }
   return without;
+}
+
+void Recorder::make_room() {
+  if (objects_.size() > limits_.objects) forget_objects();
+  // Nearly everything is like something: this is for a kind of work that turns never see.
+  if (spread_.waiting() > limits_.rows / 2) settle_unwatched(true);
+  const bool above = is_above(1);
+  // Rows of one program's processes become one: the stacks stay.
+  if (above || processes_.is_crowded()) fold_processes();
+  if (!above) return;
+  // Well below, so that it is not done each time.
+  constexpr double enough = 0.75;
+  keep_stacks();
+  while (is_above(enough) && take_stacks()) keep_stacks();
+}
+
+bool Recorder::is_above(double part) const {
+  const auto above = [part](size_t have, size_t limit) {
+    return static_cast<double>(have) > part * static_cast<double>(limit);
+  };
+  return above(with_stack_, limits_.rows) || above(stacks_.length(), limits_.stack_frames) ||
+         above(stacks_.frames(), limits_.frames);
+}
+
+// Nobody will be found for them any more.
+void Recorder::forget_objects() {
+  for (const auto& [row, c] : objects_) {
+    Row to = row;
+    to.key.served = 0;
+    forgotten_ += c.samples;
+    count(to, c);
+  }
+  objects_.clear();
+}
+
+void Recorder::fold_processes() {
+  processes_.fold();
+  with_stack_ = 0;
+  Counts rows = std::exchange(rows_, {});
+  for (const auto& [row, c] : rows) count(row, c);
+  rows = std::exchange(objects_, {});
+  for (const auto& [row, c] : rows) count(row, c);
+}
+
+// Where the source is read off the stack, as much of it stays as tells that.
+Row Recorder::without_stacks(const Row& row) {
+  Row to = row;
+  if (has_user_stack(row.key)) to.key.ustack = 0;
+  if (has_kernel_stack(row.key)) {
+    const bool tells_source = row.key.kind == PK_OWN && row.key.syscall == PK_NO_SYSCALL;
+    to.key.kstack = tells_source ? stacks_.outermost(row.key.kstack, telling_frames) : 0;
+  }
+  return to;
+}
+
+// Takes the stacks off the quarter of the rows that have the least time, of those that have any.
+// False when none had.
+bool Recorder::take_stacks() {
+  std::vector<std::pair<uint64_t, Row>> least;
+  for (const auto& [row, count] : rows_)
+    if (without_stacks(row) != row) least.emplace_back(count.ns, row);
+  if (least.empty()) return false;
+  const auto end = least.begin() + static_cast<ptrdiff_t>((least.size() + 3) / 4);
+  std::nth_element(least.begin(), end - 1, least.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [ns, row] : std::span(least.begin(), end)) {
+    const pk_count c = rows_.extract(row).mapped();
+    --with_stack_;
+    without_stack_ += c.samples;
+    add_row(without_stacks(row), c);
+  }
+  return true;
+}
+
+void Recorder::keep_stacks() {
+  Stacks::Numbers kernel;
+  Stacks::Numbers user;
+  const auto note = [&](const Row& row) {
+    if (has_kernel_stack(row.key)) kernel.insert(row.key.kstack);
+    if (has_user_stack(row.key)) user.insert(row.key.ustack);
+  };
+  for (const Counts* rows : {&rows_, &objects_})
+    for (const auto& [row, count] : *rows) note(row);
+  spread_.each_row(note);
+  stacks_.keep(kernel, user);
 }
 
 void Recorder::add_charge(uint64_t object, const pk_charge& charge) {
@@ -132,69 +233,7 @@ void Recorder::add_exact(const pk_exact& exact) {
   count(row, {exact.ns, exact.count});
 }
 
-FrameId Recorder::kernel_frame(uint64_t address) {
-  if (const auto it = kernel_frame_.find(address); it != kernel_frame_.end()) return it->second;
-  Frame frame;
-  frame.kind = FrameKind::kernel;
-  frame.address = address;
-  const KernelSymbol* symbol = kernel_ ? kernel_->find(address) : nullptr;
-  if (!symbol && later_kernel_) symbol = later_kernel_->find(address);
-  Mapping mapping;
-  mapping.file = "[kernel.kallsyms]";
-  if (symbol) {
-    frame.function = scratch_.string(symbol->name);
-    if (!symbol->module.empty()) mapping.file = "[" + std::string(symbol->module) + "]";
-  }
-  frame.mapping = scratch_.mapping(mapping);
-  return kernel_frame_.emplace(address, scratch_.frame(frame)).first->second;
-}
-
-const Recorder::Frames& Recorder::kernel_frames(uint64_t stack) {
-  const auto [it, fresh] = kernel_frames_.try_emplace(stack);
-  if (!fresh) return it->second;
-  if (const auto raw = stacks_.find(stack); raw != stacks_.end()) {
-    bool leaf = true;
-    for (const uint64_t ip : raw->second) {
-      // A return address may lie behind the function it returns to.
-      it->second.push_back(kernel_frame(leaf ? ip : ip - 1));
-      leaf = false;
-    }
-  }
-  return it->second;
-}
-
-const Recorder::Frames& Recorder::interrupt_frames(uint64_t function) {
-  const auto [it, fresh] = interrupt_frames_.try_emplace(function);
-  if (fresh && function) it->second.push_back(kernel_frame(function));
-  return it->second;
-}
-
-const Recorder::Frames& Recorder::user_frames(uint64_t stack, uint64_t image) {
-  const auto [it, fresh] = user_frames_.try_emplace({stack, image});
-  if (!fresh) return it->second;
-  const auto raw = stacks_.find(stack);
-  if (raw == stacks_.end()) return it->second;
-  bool leaf = true;
-  for (const uint64_t ip : raw->second) {
-    const uint64_t address = leaf ? ip : ip - 1;
-    leaf = false;
-    const UserFrame found = user_.find(image, address);
-    Frame frame;
-    frame.kind = FrameKind::user;
-    frame.address = address;
-    frame.function = scratch_.string(found.function);
-    frame.file = scratch_.string(found.source_file);
-    frame.line = found.line;
-    if (found.map.end > found.map.start) {
-      frame.mapping = scratch_.mapping(
-          {found.map.start, found.map.end, found.map.offset, found.map.file, found.build_id});
-    }
-    it->second.push_back(scratch_.frame(frame));
-  }
-  return it->second;
-}
-
-std::string Recorder::interrupt_source(const pk_key& key, const Frames& kernel) {
+std::string Recorder::interrupt_source(const pk_key& key, Frames kernel) {
   switch (key.vec) {
     case PK_EXACT_DEVICE:
       return "irq:" + interrupts_.of(key.syscall);
@@ -210,11 +249,11 @@ std::string Recorder::interrupt_source(const pk_key& key, const Frames& kernel) 
 }
 
 std::string Recorder::function_name(FrameId frame) const {
-  const std::string& name = scratch_.text(scratch_.frames()[frame].function);
-  return name.substr(0, name.find('.'));  // x.isra.0 is a part of x
+  const std::string_view name = stacks_.function(frame);
+  return std::string(name.substr(0, name.find('.')));  // x.isra.0 is a part of x
 }
 
-std::string Recorder::source_of(const pk_key& key, const Label& ran_on, const Frames& kernel) {
+std::string Recorder::source_of(const pk_key& key, const Label& ran_on, Frames kernel) {
   switch (key.kind) {
     case PK_USER:
       return "user";
@@ -235,10 +274,11 @@ std::string Recorder::source_of(const pk_key& key, const Label& ran_on, const Fr
   }
   if (key.syscall != PK_NO_SYSCALL) return "syscall:" + syscall_name(key.syscall, key.compat);
   // How else the task came into the kernel is told by the outermost frames.
-  for (auto it = kernel.rbegin(); it != kernel.rend() && it - kernel.rbegin() < 4; ++it) {
-    const std::string& name = scratch_.text(scratch_.frames()[*it].function);
+  for (auto it = kernel.rbegin(); it != kernel.rend() && it - kernel.rbegin() < telling_frames;
+       ++it) {
+    const std::string_view name = stacks_.function(*it);
     if (name.starts_with("asm_exc_page_fault")) return "fault";
-    if (name.starts_with("asm_exc_")) return "exception:" + name.substr(8);
+    if (name.starts_with("asm_exc_")) return "exception:" + std::string(name.substr(8));
     if (name.starts_with("asm_")) return "preempt";  // an interrupt's return found other work
     if (name.starts_with("ret_from_fork")) return "fork";
   }
@@ -247,12 +287,11 @@ std::string Recorder::source_of(const pk_key& key, const Label& ran_on, const Fr
 
 // The function of the piece of work that a kernel thread is at.
 std::string Recorder::work_name(const pk_key& key) {
-  const std::string name = function_name(kernel_frame(key.ustack));
+  const std::string name = function_name(stacks_.kernel_frame(key.ustack));
   return name.empty() ? "unknown" : name;
 }
 
-LabelId Recorder::served_label(Profile& p, const pk_key& key, const Label& ran_on,
-                               const Frames& kernel) {
+LabelId Recorder::served_label(Profile& p, const pk_key& key, const Label& ran_on, Frames kernel) {
   Label label;
   const bool of_kernel = key.kind == PK_KTHREAD ? kthread_of_kernel(kthread_name(ran_on.comm))
                          : key.kind == PK_WORK  ? work_of_kernel(work_name(key))
@@ -302,19 +341,7 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
   const auto is_process = [](uint64_t label) { return label >> 32 != 0; };
   Label other_label;
   other_label.kind = LabelKind::other;
-  // Frame tables are carried over as far as they are used.
-  std::unordered_map<FrameId, FrameId> moved;
-  const auto move_frame = [&](FrameId id) {
-    const auto [it, fresh] = moved.try_emplace(id);
-    if (fresh) {
-      Frame f = scratch_.frames()[id];
-      f.function = profile.string(scratch_.text(f.function));
-      f.file = profile.string(scratch_.text(f.file));
-      if (f.mapping != no_mapping) f.mapping = profile.mapping(scratch_.mappings()[f.mapping]);
-      it->second = profile.frame(f);
-    }
-    return it->second;
-  };
+  Stacks::Mover move_frame(stacks_, profile);
   const auto pseudo = [&](const std::string& name) {
     Frame f;
     f.kind = FrameKind::pseudo;
@@ -323,7 +350,13 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
   };
 
   Rows rows(rows_.begin(), rows_.end());
-  rows_.clear();
+  rows.insert(rows.end(), objects_.begin(), objects_.end());
+  rows_ = {};
+  with_stack_ = 0;
+  objects_ = {};
+  // Of many rows, what they leave to the allocator is of no use for the profile's large vectors.
+  if (rows.size() > limits_.rows / 4) malloc_trim(0);
+  profile.reserve(profile.samples().size() + rows.size());
   scale_to_measured(rows);
   std::vector<FrameId> stack;
   for (const auto& [row, count] : rows) {
@@ -336,7 +369,13 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
                  : key.ran_on == PK_HOST ? LabelKind::other
                                          : LabelKind::kernel;
     const bool exact = key.kind == PK_INTERRUPT;
-    const Frames& kernel = exact ? interrupt_frames(key.kstack) : kernel_frames(key.kstack);
+    // Of an interrupt: the function that was called.
+    const FrameId handler = exact && key.kstack ? stacks_.kernel_frame(key.kstack) : 0;
+    Frames kernel;
+    if (!exact)
+      kernel = stacks_.kernel(key.kstack);
+    else if (key.kstack)
+      kernel = {&handler, 1};
     const bool served_other =
         key.served_kind == PK_SERVED_LABEL && is_process(key.served) && !selected(key.served);
     // Kernel threads are of no target, but what runs on them may be for one.
@@ -359,10 +398,10 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
       if (key.kind != PK_IDLING)
         for (const FrameId f : kernel) stack.push_back(move_frame(f));
       if (key.kind != PK_USER) stack.push_back(pseudo(source));
-      if (key.ustack && key.kind != PK_WORK) {
+      if (has_user_stack(key)) {
         if (key.kind == PK_SOFTIRQ && key.syscall != PK_NO_SYSCALL)
           stack.push_back(pseudo("syscall:" + syscall_name(key.syscall, key.compat)));
-        for (const FrameId f : user_frames(key.ustack, row.image)) stack.push_back(move_frame(f));
+        for (const FrameId f : stacks_.user(key.ustack)) stack.push_back(move_frame(f));
       }
     }
     sample.stack = profile.stack(stack);

@@ -4,11 +4,14 @@
 // Tables come every second or so while a recording runs. Addresses are resolved then, while the
 // processes and their files are most likely still there; who is served, and who is selected, is
 // settled at the end, when all that is to be known of owners and of descent is known.
+//
+// Memory has bounds (RecorderLimits). At a bound the rows with the least time lose their stacks,
+// and what has ended longest ago loses its pid (Processes::fold): no time is lost by either, and
+// both are counted.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,18 +23,31 @@
 #include "collect/processes.h"
 #include "collect/row.h"
 #include "collect/spread.h"
+#include "collect/stacks.h"
 #include "model/profile.h"
 #include "symbol/symbolizer.h"
 
 namespace pkprof {
 
+// What a recording may grow to before it is made smaller; between two readings of the tables it may
+// be exceeded by what one of them holds. With these an hour of 200 new processes a second stays
+// near 128 MiB (docs/SCALE.md), and 100,000 distinct stacks have room.
+struct RecorderLimits {
+  // With a stack: some 100 bytes each, and as much again in the profile. Those without are as many
+  // as processes have sources.
+  size_t rows = 112 << 10;
+  size_t stack_frames = 6 << 20;  // of all stacks together: four bytes each
+  size_t frames = 262144;         // distinct places in code: 40 bytes each, and the names
+  size_t objects = 65536;         // rows whose owner is not known yet
+};
+
 class Recorder {
  public:
-  Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes,
-           uint64_t period_ns);
+  Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes, uint64_t period_ns,
+           RecorderLimits limits = {});
 
   // A later state of the kernel's symbols, for what was not there before: our own programs.
-  void add_kernel_symbols(const KernelSymbols* kernel) { later_kernel_ = kernel; }
+  void add_kernel_symbols(const KernelSymbols* kernel) { stacks_.add_kernel_symbols(kernel); }
   void add(const KernelSide::Tables& tables);
   // Charges samples of pauses of the hooks; the `last` time, all of them.
   void settle_unwatched(bool last);
@@ -39,56 +55,53 @@ class Recorder {
   // many are still without.
   using PartiesOf = std::function<std::vector<Parties::Share>(uint64_t object)>;
   size_t resolve_owners(const PartiesOf& parties_of);
+  // Keeps to the limits; after what was added has been charged as far as can be.
+  void make_room();
+  // Samples that make_room() took the stack from, and those for objects that it forgot.
+  [[nodiscard]] uint64_t without_stack() const { return without_stack_; }
+  [[nodiscard]] uint64_t forgotten() const { return forgotten_; }
   void add_charge(uint64_t object, const pk_charge& charge);  // left in a slot at the end
   void add_nobody(const pk_charge& charge);                   // left in a CPU's account
   void add_exact(const pk_exact& exact);                      // left with a CPU
   void add_special(uint64_t special, uint64_t ns);            // time that no sample stands for
+
+  [[nodiscard]] size_t rows() const { return rows_.size(); }
+  [[nodiscard]] size_t frames() const { return stacks_.frames(); }
 
   // Moves everything into the profile, and forgets it. `selected` decides by label; the rest is
   // OTHER.
   void finish(Profile& profile, const std::function<bool(uint64_t)>& selected);
 
  private:
-  struct StackKey {
-    uint64_t stack;
-    uint64_t image;
-    bool operator==(const StackKey&) const = default;
-  };
-  struct StackKeyHash {
-    size_t operator()(const StackKey& k) const {
-      return k.stack ^ (k.image * 0x9e3779b97f4a7c15ULL);
-    }
-  };
-  // Frames are kept in a Profile of their own until finish() knows which are wanted.
-  using Frames = std::vector<FrameId>;
+  using Frames = Stacks::Frames;
+  using Counts = std::unordered_map<Row, pk_count, RowHash>;
 
   void count(const Row& row, const pk_count& count);
-  const Frames& kernel_frames(uint64_t stack);
-  // Of an interrupt: the function that was called.
-  const Frames& interrupt_frames(uint64_t function);
-  const Frames& user_frames(uint64_t stack, uint64_t image);
-  FrameId kernel_frame(uint64_t address);
-  std::string source_of(const pk_key& key, const Label& ran_on, const Frames& kernel);
-  std::string interrupt_source(const pk_key& key, const Frames& kernel);
+  void forget_objects();
+  bool take_stacks();
+  [[nodiscard]] Row without_stacks(const Row& row);
+  void keep_stacks();
+  void fold_processes();
+  [[nodiscard]] bool is_above(double part) const;
+  void add_row(const Row& row, const pk_count& count);
+  std::string source_of(const pk_key& key, const Label& ran_on, Frames kernel);
+  std::string interrupt_source(const pk_key& key, Frames kernel);
   std::string function_name(FrameId frame) const;
   std::string work_name(const pk_key& key);
-  LabelId served_label(Profile& p, const pk_key& key, const Label& ran_on, const Frames& kernel);
+  LabelId served_label(Profile& p, const pk_key& key, const Label& ran_on, Frames kernel);
   // The thread that a label is of, with its name in the profile; 0 for none.
   uint32_t name_thread(Profile& profile, LabelId process, uint64_t label) const;
 
-  const KernelSymbols* kernel_;
-  const KernelSymbols* later_kernel_ = nullptr;
-  UserSymbols& user_;
   Processes& processes_;
-  Profile scratch_;                                             // its frame tables only
-  std::unordered_map<uint64_t, std::vector<uint64_t>> stacks_;  // raw, leaf first
-  std::unordered_map<uint64_t, FrameId> kernel_frame_;
-  std::unordered_map<uint64_t, Frames> kernel_frames_;
-  std::unordered_map<uint64_t, Frames> interrupt_frames_;
-  std::unordered_map<StackKey, Frames, StackKeyHash> user_frames_;
-  std::unordered_map<Row, pk_count, RowHash> rows_;
+  const RecorderLimits limits_;
+  Stacks stacks_;
+  Counts rows_;
+  Counts objects_;  // those for an object whose owner is not known yet
   InterruptNames interrupts_;
   Spread spread_;
+  size_t with_stack_ = 0;  // of rows_
+  uint64_t without_stack_ = 0;
+  uint64_t forgotten_ = 0;
 };
 
 }  // namespace pkprof

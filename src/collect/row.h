@@ -8,22 +8,32 @@
 
 namespace pkprof {
 
-// What samples are counted under, on the user side: the key, and which program image its user
-// stack belongs to (in place of key.exec_id).
+// What samples are counted under, on the user side: the key, with a user stack's number by Stacks.
 struct Row {
   pk_key key;
-  uint64_t image = 0;
 
-  bool operator==(const Row& o) const {
-    return image == o.image && std::memcmp(&key, &o.key, sizeof(key)) == 0;
-  }
+  bool operator==(const Row& o) const { return std::memcmp(&key, &o.key, sizeof(key)) == 0; }
 };
+
+// Whether key.kstack names a stack; of what is measured by entry and exit it is a function.
+inline bool has_kernel_stack(const pk_key& key) {
+  return key.kstack && key.kind != PK_INTERRUPT && key.kind != PK_MEASURED;
+}
+
+// Whether key.ustack names one; of a piece of work it is its function.
+inline bool has_user_stack(const pk_key& key) {
+  return key.ustack && key.kind != PK_WORK;
+}
+
+inline bool has_stack(const pk_key& key) {
+  return has_kernel_stack(key) || has_user_stack(key);
+}
 
 struct RowHash {
   size_t operator()(const Row& r) const {
     uint64_t words[sizeof(pk_key) / 8];
     std::memcpy(words, &r.key, sizeof(words));
-    uint64_t h = r.image;
+    uint64_t h = 0;
     for (const uint64_t w : words) h = (h ^ w) * 0x9e3779b97f4a7c15ULL, h ^= h >> 32;
     return h;
   }

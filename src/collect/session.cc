@@ -33,7 +33,6 @@ constexpr uint64_t drain_interval_ns = 1'000'000'000;
 constexpr uint64_t cost_window_ns = 10'000'000;
 constexpr uint64_t cost_interval_ns = 1'000'000'000;    // between windows, at least
 constexpr uint64_t settle_interval_ns = 5'000'000'000;  // of what fell into pauses of the hooks
-constexpr size_t sideband_ring_bytes = 512 << 10;
 
 // Signals become something to wait for; the mask is given back at the end.
 class Signals {
@@ -122,6 +121,7 @@ class Session {
   uint64_t stopped_ = 0;
   uint64_t own_cpu_ns_ = 0;  // of this process, while it recorded
   bool owners_asked_ = true;
+  uint64_t next_ask_ = 0;  // when it may be asked again who holds which socket
 };
 
 Result<> Session::prepare() {
@@ -152,8 +152,10 @@ Result<> Session::prepare() {
   side.threads = options_.threads;
   side.hooks = options_.hooks;
   side.measure = options_.measure;
-  auto watching = std::async(std::launch::async | std::launch::deferred,
-                             [] { return Sideband::open(sideband_ring_bytes); });
+  auto watching = std::async(std::launch::async | std::launch::deferred, [] {
+    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    return Sideband::open(Sideband::ring_bytes_for(static_cast<uint32_t>(cpus)));
+  });
   auto kernel = KernelSide::load(*facts, names, side);
   if (!kernel) return std::unexpected(kernel.error());
   kernel_.emplace(std::move(*kernel));
@@ -286,8 +288,14 @@ Result<> Session::drain(bool last) {
   const auto parties = [this](uint64_t object) {
     return parties_.of(object, [this](uint64_t o) { return kernel_->owner_of(o); });
   };
-  if (recorder_->resolve_owners(parties) && kernel_->ask_owners())
-    recorder_->resolve_owners(parties);
+  // Where there are many files it takes long: asking has a hundredth of the time.
+  if (recorder_->resolve_owners(parties) && (last || monotonic_ns() >= next_ask_)) {
+    const uint64_t before = monotonic_ns();
+    const bool asked = kernel_->ask_owners();
+    next_ask_ = monotonic_ns() + 100 * (monotonic_ns() - before);
+    if (asked) recorder_->resolve_owners(parties);
+  }
+  recorder_->make_room();
   return {};
 }
 
@@ -374,6 +382,10 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
       {"shared objects forgotten", parties_.forgotten()},
       {"processes with unreadable mappings", processes_.unreadable()},
       {"hooks not attached again", unhooked_},
+      {"samples without a stack for want of memory", recorder_->without_stack()},
+      {"samples of objects forgotten", recorder_->forgotten()},
+      {"ended processes without a row of their own", processes_.folded()},
+      {"owners of sockets without room", kernel_->owners_without_room()},
       {"process events lost", sideband_ ? sideband_->lost() : 0},
   };
 }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 
 #include "base/fd.h"
@@ -183,6 +184,13 @@ Result<Sideband> Sideband::open(size_t ring_bytes) {
     impl->rings.push_back(std::move(*ring));
   }
   return Sideband(std::move(impl));
+}
+
+size_t Sideband::ring_bytes_for(uint32_t cpus) {
+  constexpr size_t all = 32 << 20;
+  constexpr size_t least = 32 << 10;
+  constexpr size_t most = 512 << 10;
+  return std::clamp(std::bit_floor(all / std::max(cpus, 1U)), least, most);
 }
 
 std::vector<ProcessEvent> Sideband::take() {

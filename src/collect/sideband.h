@@ -26,6 +26,9 @@ struct ProcessEvent {
 
 class Sideband {
  public:
+  // Of each CPU's ring: what a busy CPU fills in a tenth of a second and more, but of many CPUs
+  // together no more than a fixed part of our memory, down to a least size.
+  static size_t ring_bytes_for(uint32_t cpus);
   // One ring per online CPU, `ring_bytes` each (rounded up to a power of two of pages).
   static Result<Sideband> open(size_t ring_bytes);
   Sideband(Sideband&&) noexcept;

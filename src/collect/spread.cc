@@ -22,13 +22,13 @@ uint64_t mix(uint64_t h, uint64_t v) {
 }
 
 // What a row may be alike in, most alike first; under its process, then under anyone.
-std::vector<uint64_t> keys_of(const pk_key& key, std::span<const uint64_t> stack) {
+std::vector<uint64_t> keys_of(const pk_key& key, std::span<const FrameId> stack) {
   std::vector<uint64_t> alike;
   if (key.kstack) alike.push_back(mix(1, key.kstack));
   for (const size_t n : prefixes) {
     if (stack.size() <= n) continue;  // the leaf is an address within a function, not a call
     uint64_t h = n + 1;
-    for (const uint64_t ip : stack.last(n)) h = mix(h, ip);
+    for (const FrameId frame : stack.last(n)) h = mix(h, frame);
     alike.push_back(h);
   }
   if (key.vec != PK_VEC_NONE) alike.push_back(mix(2, key.vec));
@@ -52,6 +52,11 @@ void Spread::seen(const Row& row, const pk_count& count) {
 
 void Spread::unwatched(const Row& row, const pk_count& count) {
   add(waiting_[row], count);
+}
+
+void Spread::each_row(const std::function<void(const Row&)>& visit) const {
+  for (const auto* rows : {&seen_, &waiting_})
+    for (const auto& [row, count] : *rows) visit(row);
 }
 
 Spread::Choice* Spread::choice_for(Choices& choices, std::span<const uint64_t> keys) const {

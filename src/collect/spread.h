@@ -18,13 +18,14 @@
 #include <vector>
 
 #include "collect/row.h"
+#include "model/profile.h"
 
 namespace pkprof {
 
 class Spread {
  public:
   // Frames of a stack by number, leaf first; empty when it is not known.
-  using StackOf = std::function<std::span<const uint64_t>(uint64_t)>;
+  using StackOf = std::function<std::span<const FrameId>(uint64_t)>;
   using Charge = std::function<void(const Row&, const pk_count&)>;
 
   // `enough_ns`: sampled time that lets what is alike decide.
@@ -37,6 +38,8 @@ class Spread {
   // Charges what waits, and forgets what was seen. What nothing is alike waits on, and is unclaimed
   // the `last` time.
   void settle(const StackOf& stack_of, const Charge& charge, bool last);
+  [[nodiscard]] size_t waiting() const { return waiting_.size(); }
+  void each_row(const std::function<void(const Row&)>& visit) const;
 
  private:
   struct Choice {

@@ -85,7 +85,7 @@ std::optional<FrameKind> frame_kind_from_string(std::string_view name) {
 std::string Label::name() const {
   switch (kind) {
     case LabelKind::process:
-      return comm + ":" + std::to_string(pid);
+      return comm + ":" + pid_text();
     case LabelKind::kernel:
       return "KERNEL";
     case LabelKind::idle:
@@ -96,6 +96,10 @@ std::string Label::name() const {
       return "UNCLAIMED:" + (reason.empty() ? std::string("unknown") : reason);
   }
   return "?";
+}
+
+std::string Label::pid_text() const {
+  return pid == 0 ? "ended" : std::to_string(pid);
 }
 
 Container container_of(const Label& label) {

@@ -46,8 +46,9 @@ enum class LabelKind : uint8_t { process = 0, kernel, idle, other, unclaimed };
 // as first seen, since the process may be gone. Kernel threads are processes with `kthread` set.
 struct Label {
   LabelKind kind = LabelKind::kernel;
-  uint32_t pid = 0;       // thread group id; 0 unless kind is process
-  uint64_t start_ns = 0;  // start of the process, nanoseconds since boot
+  // Thread group id; 0 unless kind is process, and for all ended processes of a program together.
+  uint32_t pid = 0;
+  uint64_t start_ns = 0;  // start of the process, nanoseconds since boot; with pid 0 any number
   bool kthread = false;
   uint32_t parent_pid = 0;
   std::string comm;
@@ -57,6 +58,7 @@ struct Label {
   std::string reason;   // for unclaimed: dropped, forwarded, expired, lost, untracked, ...
   // "nginx:1234", "KERNEL", "IDLE", "OTHER", "UNCLAIMED:dropped". Not cleaned for any output.
   [[nodiscard]] std::string name() const;
+  [[nodiscard]] std::string pid_text() const;  // "1234", or "ended" for several together
   bool operator==(const Label&) const = default;
 };
 

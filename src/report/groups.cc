@@ -151,7 +151,7 @@ std::string group_title(const Profile& profile, By by, const Group& group) {
     case GroupKind::member:
       break;
   }
-  const std::string pid = std::to_string(label.pid);
+  const std::string pid = label.pid_text();
   if (by == By::pid) return label.comm + "[" + pid + "]";
   if (by != By::thread) return group.name;
   const std::string thread = group.thread ? std::to_string(group.thread) : "-";

@@ -171,7 +171,7 @@ void LedgerText::row(const std::string& id, const std::string& name, const Numbe
 std::string LedgerText::id_of(const LedgerRow& row) const {
   const Group& group = ledger_.groups[row.group];
   if (grouped_) return std::to_string(group.processes.size());
-  std::string id = std::to_string(profile_.labels()[row.label].pid);
+  std::string id = profile_.labels()[row.label].pid_text();
   if (options_.by == By::thread)
     id += group.thread ? "/" + std::to_string(group.thread) : std::string("/-");
   return id;

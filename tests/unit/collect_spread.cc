@@ -18,7 +18,7 @@ constexpr uint64_t kClient = 12ULL << 32;
 class SpreadTest : public testing::Test {
  protected:
   // A stack by its frames, outermost last; its number.
-  uint64_t stack(std::vector<uint64_t> frames) {
+  uint64_t stack(std::vector<FrameId> frames) {
     stacks_.push_back(std::move(frames));
     return stacks_.size();
   }
@@ -41,7 +41,7 @@ class SpreadTest : public testing::Test {
 
   void settle(bool last = true) {
     spread_.settle(
-        [this](uint64_t id) -> std::span<const uint64_t> {
+        [this](uint64_t id) -> std::span<const FrameId> {
           if (id == 0 || id > stacks_.size()) return {};
           return stacks_[id - 1];
         },
@@ -60,7 +60,7 @@ class SpreadTest : public testing::Test {
   }
 
   Spread spread_{10 * kMs};
-  std::vector<std::vector<uint64_t>> stacks_;
+  std::vector<std::vector<FrameId>> stacks_;
   std::map<uint64_t, uint64_t> charged_;
   uint64_t samples_ = 0;
   std::vector<Row> rows_;
@@ -95,7 +95,6 @@ TEST_F(SpreadTest, KeepsWhomItRanOnAndItsStackAndTakesTheRest) {
   Row seen = row(kBystander, kServer, s);
   seen.key.ustack = 77;
   seen.key.syscall = 45;
-  seen.image = 5;
   spread_.seen(seen, samples(20));
   spread_.unwatched(waiting(kBystander, other), samples(1));
   settle();
@@ -104,7 +103,6 @@ TEST_F(SpreadTest, KeepsWhomItRanOnAndItsStackAndTakesTheRest) {
   EXPECT_EQ(rows_[0].key.kstack, other);
   EXPECT_EQ(rows_[0].key.ustack, 77U);
   EXPECT_EQ(rows_[0].key.syscall, 45U);
-  EXPECT_EQ(rows_[0].image, 5U);
   EXPECT_EQ(rows_[0].key.served_kind, PK_SERVED_LABEL);
   EXPECT_EQ(rows_[0].key.basis, PK_BASIS_CONSUMED);
 }

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a long recording keeps has bounds, and what gives way to them keeps its time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "collect/recorder.h"
+
+namespace pkprof {
+namespace {
+
+constexpr uint32_t kFirstPid = 5'000'000;  // above every pid there can be
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kCode = 0x40'0000;
+
+uint64_t label_of(uint32_t pid) {
+  return uint64_t{pid} << 32 | 1;
+}
+
+ProcessEvent event(ProcessEvent::Kind kind, uint32_t pid, uint64_t time) {
+  ProcessEvent e;
+  e.kind = kind;
+  e.pid = pid;
+  e.parent = kFirstPid - 1;
+  e.time = time;
+  return e;
+}
+
+class ScaleTest : public testing::Test {
+ protected:
+  // A process that runs /bin/NAME, mapped at an address of its own.
+  void start(uint32_t pid, const std::string& name) {
+    ++now_;
+    ProcessEvent exec = event(ProcessEvent::Kind::exec, pid, now_ + 1);
+    exec.comm = name;
+    ProcessEvent map = event(ProcessEvent::Kind::map, pid, now_ + 2);
+    map.map = {code_of(pid), code_of(pid) + 0x10000, 0, 1, 1, 1, "/bin/" + name, ""};
+    processes_.add_events({event(ProcessEvent::Kind::fork, pid, now_), exec, map});
+    now_ += 3;
+  }
+  void meet(uint32_t pid, const std::string& name) {
+    pk_label info{};
+    info.pid = pid;
+    info.tid = pid;
+    info.seen = now_;
+    info.exec_id = 1;
+    name.copy(info.comm, sizeof(info.comm) - 1);
+    processes_.add_label(label_of(pid), info);
+  }
+  void end(uint32_t pid) { processes_.add_events({event(ProcessEvent::Kind::exit, pid, ++now_)}); }
+  static uint64_t code_of(uint32_t pid) { return kCode + uint64_t{pid} * 0x100000; }
+
+  static pk_key own(uint32_t pid, uint64_t ustack, uint64_t kstack = 0) {
+    pk_key key{};
+    key.ran_on = label_of(pid);
+    key.served = label_of(pid);
+    key.ustack = ustack;
+    key.kstack = kstack;
+    key.syscall = PK_NO_SYSCALL;
+    key.kind = kstack ? PK_OWN : PK_USER;
+    key.exec_id = 1;
+    return key;
+  }
+  void add(const pk_key& key, uint64_t ns = kMs) {
+    tables_.counts.emplace_back(key, pk_count{ns, 1});
+    ns_ += ns;
+  }
+  void add_stack(uint64_t number, std::vector<uint64_t> ips) {
+    tables_.stacks.emplace_back(number, std::move(ips));
+  }
+  // What Session::drain() does with the tables.
+  void drain() {
+    recorder_.add(tables_);
+    tables_ = {};
+    processes_.bury();
+    recorder_.make_room();
+  }
+  Profile finish() {
+    Profile profile;
+    recorder_.finish(profile, [](uint64_t) { return true; });
+    uint64_t ns = 0;
+    for (const auto& sample : profile.samples()) ns += sample.value.ns;
+    EXPECT_EQ(ns, ns_) << "no time is lost";
+    return profile;
+  }
+  static std::vector<Label> labels_named(const Profile& profile, const std::string& comm) {
+    std::vector<Label> found;
+    for (const Label& label : profile.labels())
+      if (label.comm == comm) found.push_back(label);
+    return found;
+  }
+
+  static constexpr size_t kLabels = 100;
+  static constexpr RecorderLimits kLimits{
+      .rows = 200, .stack_frames = 2000, .frames = 1000, .objects = 50};
+
+  uint64_t now_ = 1000;
+  uint64_t ns_ = 0;
+  UserSymbols symbols_;
+  Processes processes_{symbols_, false, kLabels};
+  Recorder recorder_{nullptr, symbols_, processes_, kMs, kLimits};
+  KernelSide::Tables tables_;
+};
+
+TEST_F(ScaleTest, ProcessesThatEndedAreFoldedByProgram) {
+  for (uint32_t i = 0; i < 10 * kLabels; ++i) {
+    const uint32_t pid = kFirstPid + i;
+    const std::string name = i % 2 ? "cc" : "as";
+    start(pid, name);
+    meet(pid, name);
+    add(own(pid, 0));
+    end(pid);
+    drain();
+  }
+  const Profile profile = finish();
+  EXPECT_LE(profile.labels().size(), kLabels + 10);
+  EXPECT_GE(processes_.folded(), 9 * kLabels - 10);
+  for (const char* comm : {"cc", "as"}) {
+    const auto labels = labels_named(profile, comm);
+    EXPECT_EQ(std::ranges::count(labels, 0U, &Label::pid), 1) << comm;
+    EXPECT_EQ(std::ranges::find(labels, 0U, &Label::pid)->exe, "/bin/" + std::string(comm));
+  }
+  EXPECT_EQ(std::ranges::count(profile.labels(), kFirstPid + 10 * kLabels - 1, &Label::pid), 1)
+      << "the last ones have rows of their own";
+}
+
+TEST_F(ScaleTest, WhatComesLaterForAFoldedProcessIsItsPrograms) {
+  start(kFirstPid, "early");
+  meet(kFirstPid, "early");
+  end(kFirstPid);
+  for (uint32_t i = 1; i <= 2 * kLabels; ++i) {
+    start(kFirstPid + i, "cc");
+    meet(kFirstPid + i, "cc");
+    end(kFirstPid + i);
+    drain();
+  }
+  pk_key late = own(kFirstPid + 1, 0);  // written back for it after its end
+  late.served = label_of(kFirstPid);
+  late.basis = PK_BASIS_DIRTIER;
+  add(late);
+  drain();
+  const Profile profile = finish();
+  const auto labels = labels_named(profile, "early");
+  ASSERT_EQ(labels.size(), 1U);
+  EXPECT_EQ(labels[0].pid, 0U);
+}
+
+TEST_F(ScaleTest, FoldedProcessesStaySelected) {
+  start(kFirstPid, "cc");
+  processes_.select(kFirstPid);
+  meet(kFirstPid, "cc");
+  end(kFirstPid);
+  for (uint32_t i = 1; i <= 2 * kLabels; ++i) {
+    start(kFirstPid + i, "cc");
+    meet(kFirstPid + i, "cc");
+    end(kFirstPid + i);
+    drain();
+  }
+  EXPECT_TRUE(processes_.selected(processes_.standing_for(label_of(kFirstPid))));
+  EXPECT_FALSE(processes_.selected(processes_.standing_for(label_of(kFirstPid + 1))));
+}
+
+TEST_F(ScaleTest, LivingProcessesAreNotFolded) {
+  const auto self = static_cast<uint32_t>(getpid());  // one that kill(2) finds
+  pk_label info{};
+  info.pid = self;
+  for (uint32_t i = 0; i < 2 * kLabels; ++i) processes_.add_label(uint64_t{self} << 32 | i, info);
+  processes_.fold();
+  EXPECT_EQ(processes_.folded(), 0U);
+  EXPECT_FALSE(processes_.is_crowded()) << "not tried again each time";
+}
+
+TEST_F(ScaleTest, ProcessesThatNobodyMetAreForgotten) {
+  for (uint32_t i = 0; i < 10 * kLabels; ++i) {
+    start(kFirstPid + i, "true");
+    end(kFirstPid + i);
+    drain();
+  }
+  EXPECT_LE(processes_.lives(), 10U);
+}
+
+// Address-space randomization gives each process other addresses for the same code.
+TEST_F(ScaleTest, TheSameCodeOfManyProcessesIsOnePlace) {
+  for (uint32_t i = 0; i < 10; ++i) {
+    const uint32_t pid = kFirstPid + i;
+    start(pid, "cc");
+    meet(pid, "cc");
+    add_stack(i + 1, {code_of(pid) + 0x100, code_of(pid) + 0x200});
+    add(own(pid, i + 1));
+  }
+  drain();
+  const Profile profile = finish();
+  std::set<StackId> stacks;
+  for (const auto& sample : profile.samples()) stacks.insert(sample.key.stack);
+  EXPECT_EQ(stacks.size(), 1U);
+}
+
+TEST_F(ScaleTest, RowsWithTheLeastTimeLoseTheirStacks) {
+  start(kFirstPid, "app");
+  meet(kFirstPid, "app");
+  for (uint64_t i = 1; i <= 20 * kLimits.rows; ++i) {
+    add_stack(i, {code_of(kFirstPid) + i, code_of(kFirstPid)});
+    add(own(kFirstPid, i), i == 7 ? 1000 * kMs : kMs);
+    if (i % 50 == 0) drain();
+  }
+  const Profile profile = finish();
+  EXPECT_LE(profile.samples().size(), kLimits.rows + 50);
+  EXPECT_GE(recorder_.without_stack(), 18 * kLimits.rows);
+  const auto largest = std::ranges::max(profile.samples(), {}, [&](const Profile::Sample& s) {
+    return profile.frames_of(s.key.stack).size() > 1 ? s.value.ns : 0;
+  });
+  EXPECT_EQ(largest.value.ns, 1000 * kMs) << "what has much time keeps its stack";
+}
+
+TEST_F(ScaleTest, FramesHaveABound) {
+  start(kFirstPid, "app");
+  meet(kFirstPid, "app");
+  uint64_t address = 0xffff'ffff'8000'0000;
+  for (uint64_t i = 1; i <= 150; ++i) {  // fewer than rows may be
+    std::vector<uint64_t> ips;
+    for (int depth = 0; depth < 100; ++depth) ips.push_back(address += 16);
+    add_stack(i, std::move(ips));
+    pk_key key = own(kFirstPid, 0, i);
+    key.syscall = 1;
+    add(key);
+    drain();
+  }
+  for (int i = 0; i < 100; ++i) drain();  // until no account can name them any more
+  EXPECT_LE(recorder_.frames(), kLimits.frames);
+  (void)finish();
+}
+
+TEST_F(ScaleTest, ObjectsThatNobodyOwnsAreForgotten) {
+  start(kFirstPid, "app");
+  meet(kFirstPid, "app");
+  for (uint64_t i = 1; i <= 10 * kLimits.objects; ++i) {
+    pk_key key = own(kFirstPid, 0);
+    key.kind = PK_SOFTIRQ;
+    key.served = PK_OBJECT | i;
+    key.served_kind = PK_SERVED_OBJECT;
+    key.reason = PK_DROPPED;
+    add(key);
+    if (i % 10 == 0) drain();
+  }
+  EXPECT_GE(recorder_.forgotten(), 9 * kLimits.objects);
+  const auto nobody = [](uint64_t) { return std::vector<Parties::Share>{}; };
+  EXPECT_LE(recorder_.resolve_owners(nobody), kLimits.objects);
+  const Profile profile = finish();
+  for (const auto& sample : profile.samples())
+    EXPECT_EQ(profile.labels()[sample.key.served].reason, "dropped");
+}
+
+}  // namespace
+}  // namespace pkprof
