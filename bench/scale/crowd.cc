@@ -92,6 +92,7 @@ void hold(uint32_t from, uint32_t to, int ready) {
 
 [[noreturn]] void send_to_any(uint32_t count, uint32_t packets) {
   const Fd fd(socket(AF_INET, SOCK_DGRAM, 0));
+  if (!fd.valid()) _exit(1);
   uint64_t random = 1;
   int64_t next = now();
   for (;;) {
