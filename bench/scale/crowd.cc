@@ -55,8 +55,7 @@ bool spawn(Body body) {
   for (;;) {
     next += second;
     sleep_until(next);
-    for (volatile int n = 0; n < 3000; n = n + 1) {
-    }
+    for (int n = 0; n < 3000; ++n) asm volatile("");
   }
 }
 
