@@ -55,8 +55,7 @@ bool spawn(Body body) {
   for (;;) {
     next += second;
     sleep_until(next);
-    for (volatile int n = 0; n < 3000; n = n + 1) {
-    }
+    for (int n = 0; n < 3000; ++n) asm volatile("");
   }
 }
 
@@ -92,6 +91,7 @@ void hold(uint32_t from, uint32_t to, int ready) {
 
 [[noreturn]] void send_to_any(uint32_t count, uint32_t packets) {
   const Fd fd(socket(AF_INET, SOCK_DGRAM, 0));
+  if (!fd.valid()) _exit(1);
   uint64_t random = 1;
   int64_t next = now();
   for (;;) {

@@ -50,7 +50,7 @@ Result<Json> in_child(const std::function<Result<Json>()>& what) {
     _exit(all ? 0 : 1);
   }
   to = Fd();
-  const Json result = Json::parse(read_all(from.get()), nullptr, false);
+  Json result = Json::parse(read_all(from.get()), nullptr, false);
   int status = 0;
   waitpid(pid, &status, 0);
   if (status != 0 || result.is_discarded()) return fail("a part of the run did not end well");
@@ -60,6 +60,7 @@ Result<Json> in_child(const std::function<Result<Json>()>& what) {
 
 Result<Run> run_program(const std::vector<std::string>& words, const std::string& output) {
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (const std::string& w : words) argv.push_back(const_cast<char*>(w.c_str()));
   argv.push_back(nullptr);
   Run run;
@@ -70,7 +71,7 @@ Result<Run> run_program(const std::vector<std::string>& words, const std::string
   if (pid == 0) {
     if (!output.empty()) {
       const int fd = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-      dup2(fd, STDOUT_FILENO);
+      if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0) _exit(126);
     }
     execv(argv[0], argv.data());
     _exit(127);

@@ -140,6 +140,7 @@ void Simulation::tell(uint32_t pid, uint32_t program) {
 uint64_t Simulation::kernel_stack(uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<uint64_t> ips;
+  ips.reserve(scenario_.depth);
   for (uint32_t i = 0; i < scenario_.depth; ++i)
     ips.push_back(kernel_text + random() % kernel_places * 512);
   tables_.stacks.emplace_back(seed, std::move(ips));

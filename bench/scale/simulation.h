@@ -19,7 +19,7 @@ struct Scenario {
   uint32_t processes = 200;       // each second: fork, exec, four mappings, exit
   uint32_t depth = 30;            // frames of a stack
   bool bounded = true;            // false: no limits, for comparison
-  std::vector<uint32_t> show{};   // seconds to print memory at
+  std::vector<uint32_t> show;     // seconds to print memory at
 };
 
 // Prints a table of it.

@@ -265,7 +265,7 @@ uint32_t KernelSide::entries_for(const KernelSideOptions& options, uint32_t cpus
   constexpr uint64_t least_measured = 65536;  // a row for each task that ran, sampled or not
   constexpr uint64_t most = 262144;
   return static_cast<uint32_t>(std::bit_ceil(
-      std::clamp(2 * cpus * options.frequency_hz, options.measure ? least_measured : least, most)));
+      std::clamp(2 * options.frequency_hz * cpus, options.measure ? least_measured : least, most)));
 }
 
 Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbols* symbols,

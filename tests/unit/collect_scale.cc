@@ -219,6 +219,7 @@ TEST_F(ScaleTest, FramesHaveABound) {
   uint64_t address = 0xffff'ffff'8000'0000;
   for (uint64_t i = 1; i <= 150; ++i) {  // fewer than rows may be
     std::vector<uint64_t> ips;
+    ips.reserve(100);
     for (int depth = 0; depth < 100; ++depth) ips.push_back(address += 16);
     add_stack(i, std::move(ips));
     pk_key key = own(kFirstPid, 0, i);
