@@ -80,9 +80,9 @@ TEST_F(SpreadTest, ManySamplesOfOneStackGoToEachInProportion) {
 
 TEST_F(SpreadTest, SoDoSingleSamplesOfManyStacks) {
   // Leaves differ, calls do not.
-  for (uint64_t i = 0; i < 40; ++i)
+  for (uint32_t i = 0; i < 40; ++i)
     spread_.seen(row(kBystander, i % 4 ? kServer : kClient, stack({100 + i, 2, 3, 4})), samples(1));
-  for (uint64_t i = 0; i < 1000; ++i)
+  for (uint32_t i = 0; i < 1000; ++i)
     spread_.unwatched(waiting(kBystander, stack({1000 + i, 2, 3, 4})), samples(1));
   settle();
   EXPECT_NEAR(share(kServer), 0.75, 0.02);
