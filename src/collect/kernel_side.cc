@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -20,22 +19,11 @@
 #include <set>
 
 #include "collect/clock.h"
-#include "collect/functions.h"
-#include "collect/hooks.h"
+#include "collect/kernel_side_impl.h"
 #include "collect/libbpf_log.h"
-#include "pkprof.skel.h"
 
 namespace pkprof {
 namespace {
-
-struct SkeletonFree {
-  void operator()(pkprof_bpf* s) const { pkprof_bpf__destroy(s); }
-};
-struct LinkFree {
-  void operator()(bpf_link* l) const { bpf_link__destroy(l); }
-};
-using Skeleton = std::unique_ptr<pkprof_bpf, SkeletonFree>;
-using Link = std::unique_ptr<bpf_link, LinkFree>;
 
 Fd make_table(const char* name, uint32_t key, uint32_t value, uint32_t entries) {
   LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_NO_PREALLOC);
@@ -81,74 +69,7 @@ bool is_asked_for(const Need& need, const KernelSideOptions& options) {
   });
 }
 
-// Reads a hash table whole and empties it; `take` gets keys and values.
-template <typename K, typename V, typename Take>
-Result<> drain_table(int fd, uint32_t capacity, Take take) {
-  constexpr uint32_t batch = 1024;
-  std::vector<K> keys(batch);
-  std::vector<V> values(batch);
-  uint64_t position[8] = {};  // opaque to us
-  void* in = nullptr;
-  for (uint32_t rounds = 0; rounds <= capacity; ++rounds) {
-    uint32_t count = batch;
-    const int err = bpf_map_lookup_and_delete_batch(fd, in, position, keys.data(), values.data(),
-                                                    &count, nullptr);
-    const int error = err ? errno : 0;
-    if (error && error != ENOENT) {
-      if (error == ENOSPC && keys.size() < capacity) {  // one bucket is larger than the batch
-        keys.resize(keys.size() * 2);
-        values.resize(values.size() * 2);
-        continue;
-      }
-      return fail_errno("reading a table of the kernel side", error);
-    }
-    for (uint32_t i = 0; i < count; ++i) take(keys[i], values[i]);
-    if (error == ENOENT) return {};
-    in = position;
-  }
-  return {};
-}
-
-template <typename K, typename V>
-Result<> drain_table(int fd, uint32_t capacity, std::vector<std::pair<K, V>>& out) {
-  return drain_table<K, V>(fd, capacity, [&](const K& k, const V& v) { out.emplace_back(k, v); });
-}
-
 }  // namespace
-
-struct KernelSide::Impl {
-  Skeleton skeleton;
-  std::vector<Link> links;
-  struct HookLink {
-    const Hook* hook;
-    Link link;
-  };
-  std::vector<HookLink> hook_links;
-  Link attach(const Hook& hook);
-  uint64_t started = 0;
-  uint32_t windows = 0;  // times that hooks were turned on
-  uint64_t owners_without_room = 0;
-  std::vector<Fd> samplers;
-  std::vector<uint32_t> sampled;  // the CPUs they are on
-  Fd counts[2];
-  Fd stacks[2];
-  int active = 0;
-  uint32_t cpus = 0;
-  KernelSideOptions options;
-  std::vector<const Hook*> hooks;  // loaded ones
-  Capabilities capabilities;
-  std::set<std::string> refused;  // programs, with why
-
-  Result<> open_and_load(const KernelFacts& facts, const FunctionTable* functions);
-  void choose(const KernelFacts& facts);
-  Result<> use_tables(int which, std::launch stacks_update);
-  void run_everywhere(bpf_program* program);
-  void warm_tables();
-  void introduce();
-  void note(const char* name, bool works, std::string how, const char* costs) {
-    capabilities.push_back({name, works, std::move(how), costs});
-  }
-};
 
 // Which hooks are wanted: for each need the first way that this kernel has and has not refused.
 void KernelSide::Impl::choose(const KernelFacts& facts) {
@@ -212,25 +133,6 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
     return fail(log.explain("loading the kernel side", -err));
   refused.insert(culprit);
   return fail("retry");
-}
-
-// Each update waits until no program sees the old table any more. While samples come, the counts
-// go first: a stack is stored before it is counted, so none is counted in a table that is read
-// before its stack is. Before that, the two updates may go side by side.
-Result<> KernelSide::Impl::use_tables(int which, std::launch stacks_update) {
-  const auto use = [](const bpf_map* outer, const Fd& inner) {
-    const uint32_t zero = 0;
-    const int fd = inner.get();
-    return bpf_map_update_elem(bpf_map__fd(outer), &zero, &fd, BPF_ANY) ? errno : 0;
-  };
-  auto second =
-      std::async(stacks_update, [&] { return use(skeleton->maps.stacks, stacks[which]); });
-  const int counts_error = use(skeleton->maps.counts, counts[which]);
-  const int stacks_error = second.get();
-  if (const int error = counts_error ? counts_error : stacks_error)
-    return fail_errno("giving the kernel side its tables", error);
-  active = which;
-  return {};
 }
 
 Link KernelSide::Impl::attach(const Hook& hook) {
@@ -404,199 +306,12 @@ size_t KernelSide::watch(HookGroup group, bool on) {
   return failed;
 }
 
-HookOverhead KernelSide::measure_overhead() {
-  constexpr int loops = 100;  // few: who watches processes gets an event for each
-  char name[16] = {};
-  prctl(PR_GET_NAME, name);
-  const auto best_of = [&](int rounds) {
-    uint64_t best = UINT64_MAX;
-    for (int i = 0; i < rounds; ++i) {
-      const uint64_t start = monotonic_ns();
-      for (int n = 0; n < loops; ++n) prctl(PR_SET_NAME, name);
-      best = std::min(best, monotonic_ns() - start);
-    }
-    return best;
-  };
-  bpf_program* program = impl_->skeleton->progs.pk_empty;
-  const int fd = bpf_program__fd(program);
-  if (fd < 0) return {};
-  const uint64_t without = best_of(40);
-  LibbpfLog log;
-  const Link link(bpf_program__attach(program));
-  if (!link) return {};
-  const uint64_t with = best_of(40);
-  HookOverhead overhead;
-  overhead.dispatch_ns = with > without ? (with - without) / loops : 0;
-  if (const Fd timing(bpf_enable_stats(BPF_STATS_RUN_TIME)); timing.valid()) {
-    uint64_t seen = 0;
-    for (int i = 0; i < 9; ++i) {
-      best_of(1);
-      bpf_prog_info info{};
-      uint32_t size = sizeof(info);
-      if (bpf_obj_get_info_by_fd(fd, &info, &size)) break;
-      const uint64_t each = (info.run_time_ns - seen) / loops;
-      overhead.timing_ns = i ? std::min(overhead.timing_ns, each) : each;
-      seen = info.run_time_ns;
-    }
-  }
-  return overhead;
-}
-
-bool KernelSide::ask_owners() {
-  bpf_program* program = impl_->skeleton->progs.pk_iter_sockets;
-  if (bpf_program__fd(program) < 0) return false;
-  LibbpfLog log;
-  Link link(bpf_program__attach_iter(program, nullptr));
-  if (!link) return false;
-  const Fd fd(bpf_iter_create(bpf_link__fd(link.get())));
-  char buffer[4096];
-  uint64_t entered = 0;
-  for (ssize_t n = 0; fd.valid() && (n = read(fd.get(), buffer, sizeof(buffer))) > 0;)
-    entered += static_cast<uint64_t>(n);
-  const uint64_t room = bpf_map__max_entries(impl_->skeleton->maps.owners);
-  impl_->owners_without_room =
-      std::max(impl_->owners_without_room, entered - std::min(entered, room));
-  return fd.valid();
-}
-
-uint64_t KernelSide::owners_without_room() const {
-  return impl_->owners_without_room;
-}
-
-Result<std::vector<pk_ksym>> KernelSide::ask_symbols() {
-  LibbpfLog log;
-  const Skeleton s(pkprof_bpf__open());
-  if (!s) return fail_errno("opening the kernel side");
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, s->obj)
-      bpf_program__set_autoload(program, program == s->progs.pk_iter_ksyms);
-  if (const int err = pkprof_bpf__load(s.get())) return fail(log.explain("symbol iterator", -err));
-  const Link link(bpf_program__attach_iter(s->progs.pk_iter_ksyms, nullptr));
-  if (!link) return fail(log.explain("symbol iterator", errno));
-  const Fd fd(bpf_iter_create(bpf_link__fd(link.get())));
-  if (!fd.valid()) return fail_errno("symbol iterator");
-  std::vector<pk_ksym> symbols(1024);
-  size_t bytes = 0;
-  for (;;) {
-    if (symbols.size() * sizeof(pk_ksym) - bytes < 65536) symbols.resize(symbols.size() * 2);
-    const ssize_t n = read(fd.get(), reinterpret_cast<char*>(symbols.data()) + bytes, 65536);
-    if (n <= 0) break;
-    bytes += static_cast<size_t>(n);
-  }
-  symbols.resize(bytes / sizeof(pk_ksym));
-  return symbols;
-}
-
-Result<KernelSide::Tables> KernelSide::take() {
-  Impl& m = *impl_;
-  Tables out;
-  const int old = m.active;
-  if (m.skeleton->bss->started) measure_now();
-  out.taken = monotonic_ns();
-  if (auto r = m.use_tables(1 - old, std::launch::deferred); !r) return std::unexpected(r.error());
-  const uint32_t n = m.options.table_entries;
-  if (auto r = drain_table(m.counts[old].get(), n, out.counts); !r)
-    return std::unexpected(r.error());
-  // Most are far from as long as they may be.
-  const auto take_stack = [&out](uint64_t number, const pk_stack& stack) {
-    const size_t depth = std::min<size_t>(stack.depth, PK_MAX_DEPTH);
-    out.stacks.emplace_back(number, std::vector<uint64_t>(stack.ip, stack.ip + depth));
-  };
-  if (auto r = drain_table<uint64_t, pk_stack>(m.stacks[old].get(), n, take_stack); !r)
-    return std::unexpected(r.error());
-  if (auto r = drain_table(bpf_map__fd(m.skeleton->maps.labels), 65536, out.labels); !r)
-    return std::unexpected(r.error());
-  if (auto r = drain_table(bpf_map__fd(m.skeleton->maps.votes), 65536, out.votes); !r)
-    return std::unexpected(r.error());
-  m.skeleton->bss->epoch = m.skeleton->bss->epoch + 1;
-  return out;
-}
-
-std::vector<std::pair<uint64_t, pk_charge>> KernelSide::take_slots() {
-  std::vector<std::pair<uint64_t, pk_charge>> out;
-  for (pk_slot& slot : impl_->skeleton->bss->slots) {
-    for (uint32_t i = 0; i < slot.used && i < PK_SLOT_CHARGES; ++i)
-      out.emplace_back(slot.object, slot.charge[i]);
-    slot.used = 0;
-  }
-  return out;
-}
-
-std::vector<pk_exact> KernelSide::take_exact() {
-  std::vector<pk_exact> out;
-  const auto take = [&out](pk_exact& row) {
-    if (row.count) out.push_back(row);
-    row.count = 0;
-  };
-  for (auto& cpu : impl_->skeleton->bss->cpus) {
-    for (pk_exact& row : cpu.exact) take(row);
-    take(cpu.softirq);
-  }
-  return out;
-}
-
-std::vector<std::pair<pk_vote_key, pk_vote>> KernelSide::take_votes() {
-  std::vector<std::pair<pk_vote_key, pk_vote>> out;
-  for (auto& cpu : impl_->skeleton->bss->cpus)
-    for (int level = 0; level < PK_LEVELS; ++level) {
-      if (cpu.vote[level].weight) out.emplace_back(cpu.vote_key[level], cpu.vote[level]);
-      cpu.vote[level].weight = 0;
-    }
-  return out;
-}
-
-std::vector<pk_charge> KernelSide::take_waiting() {
-  std::vector<pk_charge> out;
-  for (auto& cpu : impl_->skeleton->bss->cpus) {
-    if (cpu.armed) out.push_back(cpu.charge);
-    cpu.armed = 0;
-  }
-  return out;
-}
-
-uint64_t KernelSide::idle_tail(uint64_t stopped) const {
-  constexpr uint64_t gap = 10'000'000;  // as PK_GAP_NS of the sampler: a busy CPU has ticks
-  const auto* bss = impl_->skeleton->bss;
-  uint64_t idle = 0;
-  for (const uint32_t cpu : impl_->sampled) {
-    const uint64_t last = bss->cpus[cpu].last_ns ? bss->cpus[cpu].last_ns : impl_->started;
-    const uint64_t tail = stopped > last ? stopped - last : 0;
-    const bool was_idle = tail > gap || (bss->cpus[cpu].idle && tail > 2 * bss->period);
-    // Below zero while an interrupt goes on, of which a part is off the last sample already.
-    const auto counted = static_cast<int64_t>(bss->cpus[cpu].irq_ns);
-    if (was_idle)
-      idle += tail - std::min(tail, static_cast<uint64_t>(std::max<int64_t>(counted, 0)));
-  }
-  return idle;
-}
-
-uint64_t KernelSide::owner_of(uint64_t object) const {
-  uint64_t label = 0;
-  if (bpf_map_lookup_elem(bpf_map__fd(impl_->skeleton->maps.owners), &object, &label)) return 0;
-  return label;
-}
-
-pk_stats KernelSide::stats() const {
-  pk_stats sum{};
-  for (const auto& cpu : impl_->skeleton->bss->cpus) {
-    const auto* from = reinterpret_cast<const uint64_t*>(&cpu.stats);
-    auto* to = reinterpret_cast<uint64_t*>(&sum);
-    for (size_t i = 0; i < sizeof(sum) / sizeof(uint64_t); ++i) to[i] += from[i];
-  }
-  return sum;
-}
-
 const Capabilities& KernelSide::capabilities() const {
   return impl_->capabilities;
 }
 
 uint32_t KernelSide::cpus() const {
   return static_cast<uint32_t>(impl_->samplers.size());
-}
-
-double KernelSide::sample_ns() const {
-  const pk_stats s = stats();
-  return s.timed ? static_cast<double>(s.timed_ns) / static_cast<double>(s.timed) : 0;
 }
 
 std::vector<int> KernelSide::hook_programs(HookGroup group) const {
@@ -607,17 +322,6 @@ std::vector<int> KernelSide::hook_programs(HookGroup group) const {
       fds.push_back(
           bpf_program__fd(bpf_object__find_program_by_name(impl_->skeleton->obj, h.hook->program)));
   return fds;
-}
-
-std::vector<uint64_t> KernelSide::hook_runs(HookGroup group) const {
-  std::vector<uint64_t> runs(impl_->cpus);
-  for (uint32_t i = 0; i < impl_->cpus; ++i) {
-    const auto& cpu = impl_->skeleton->bss->cpus[i];
-    runs[i] = group == HookGroup::work         ? cpu.hits
-              : group == HookGroup::interrupts ? cpu.irq_hits
-                                               : cpu.rare_hits;
-  }
-  return runs;
 }
 
 KernelSide::KernelSide(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

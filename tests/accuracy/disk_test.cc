@@ -19,8 +19,9 @@ using testnet::Argv;
 
 // What disks and file systems have kernel threads and softirqs do.
 bool is_disk_work(const Flow& f) {
-  for (const char* begins : {"work:wb_workfn", "work:loop_", "work:ext4_", "work:blk_", "work:xfs_",
-                             "work:xlog_", "work:iomap_", "kthread:jbd2", "softirq:BLOCK"}) {
+  for (const char* begins :
+       {"work:wb_workfn", "work:loop_", "work:ext4_", "work:blk_", "work:xfs_", "work:xlog_",
+        "work:iomap_", "work:btrfs_", "kthread:jbd2", "kthread:btrfs", "softirq:BLOCK"}) {
     if (f.source.starts_with(begins)) return true;
   }
   return false;
@@ -143,6 +144,29 @@ TEST_F(DiskTest, Xfs) {
   if (IsSkipped()) return;
   const int writer = use("file", {"--sync-mb", "32"});
   measure("write-back, xfs on loop", {{writer}, hog_, {}, is_disk_work}, {95, 5});
+}
+
+TEST_F(DiskTest, Btrfs) {
+  have_disk({.file_system = "btrfs"});
+  if (IsSkipped()) return;
+  const int writer = use("file", {"--sync-mb", "32"});
+  measure("write-back, btrfs on loop", {{writer}, hog_, {}, is_disk_work}, {95, 5});
+}
+
+// The ring's workers make the pages dirty, and wait for the disk.
+TEST_F(DiskTest, IoUring) {
+  have_disk({});
+  if (IsSkipped()) return;
+  const int writer = stage_.start(nullptr, {"pk_uring", "--file", disk_->path("file")}, 0);
+  measure("write-back for io_uring", {{writer}, hog_, {}, is_disk_work}, {95, 5});
+}
+
+TEST_F(DiskTest, IoUringPolled) {
+  have_disk({});
+  if (IsSkipped()) return;
+  const int writer =
+      stage_.start(nullptr, {"pk_uring", "--polled", "--file", disk_->path("file")}, 0);
+  measure("write-back for io_uring, polled", {{writer}, hog_, {}, is_disk_work}, {95, 5});
 }
 
 // The writer is gone when its pages are written.

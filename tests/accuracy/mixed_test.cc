@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything at once, as on a machine in use: the network, a disk, timers, processes that come and
+// go. What nobody claims of all the machine's time is what a reader is left alone with.
+#include <cstdio>
+#include <optional>
+
+#include "table.h"
+#include "testdisk.h"
+
+namespace pkprof::accuracy {
+namespace {
+
+using live::Flow;
+using testnet::Pair;
+
+bool is_asynchronous(const Flow& f) {
+  for (const char* begins : {"softirq:", "work:", "irq:", "ipi:"})
+    if (f.source.starts_with(begins)) return true;
+  return false;
+}
+
+class MixedTest : public live::PairTest {
+ protected:
+  void SetUp() override {
+    live::PairTest::SetUp();
+    if (IsSkipped()) return;
+    auto disk = testnet::Disk::create({});
+    if (!disk) GTEST_SKIP() << disk.error().message;
+    disk_.emplace(std::move(*disk));
+    ends_ = {serve({"pk_udp", "recv", "--port", "7001", "--mode", "epoll"}),
+             talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001", "--pps", "40000"}),
+             serve({"pk_tcp", "serve", "--port", "7002", "--mode", "echo"}),
+             talk({"pk_tcp", "rr", "--to", Pair::kServer4, "--port", "7002", "--rate", "5000"}),
+             stage_.start(
+                 nullptr,
+                 {"pk_disk", "--file", disk_->path("file"), "--rate", "60", "--sync-mb", "16"}, 0),
+             stage_.start(nullptr, {"pk_defer", "naps", "--threads", "50"}),
+             stage_.start(nullptr, {"pk_spawn", "--rate", "50"})};
+  }
+  void expect_little_unclaimed(const char* scenario, const char* budget) {
+    const Observed seen = measure(scenario, {ends_, hog_, {}, is_asynchronous}, {0, 100},
+                                  {.seconds = 6, .min_samples = 500, .budget = budget});
+    uint64_t unclaimed = 0;
+    for (const auto& [reason, ns] : seen.report.unclaimed) unclaimed += ns;
+    const double percent =
+        100 * static_cast<double>(unclaimed) / static_cast<double>(seen.report.cpu_ns);
+    char text[64];
+    std::snprintf(text, sizeof text, "unclaimed: %.2f %% of all time", percent);
+    remark(text);
+    EXPECT_LE(percent, 2) << describe(seen.report);
+  }
+
+  std::optional<testnet::Disk> disk_;
+  std::set<int> ends_;
+};
+
+TEST_F(MixedTest, LittleIsUnclaimed) {
+  if (IsSkipped()) return;
+  expect_little_unclaimed("all at once", "100");
+}
+
+TEST_F(MixedTest, LittleIsUnclaimedAtTheDefaultBudget) {
+  if (IsSkipped()) return;
+  expect_little_unclaimed("all at once, budget of 1 %", "1");
+}
+
+}  // namespace
+}  // namespace pkprof::accuracy
