@@ -176,7 +176,8 @@ static __noinline __u64 pk_worker_party(__u64 workerp, __u32 *basis)
 	*basis = loop ? PK_BASIS_SUBMITTER : PK_BASIS_QUEUER;
 	/* Whoever waits for other work to be done is told by a piece of work of its own. */
 	if (function && function == config.known[PK_KNOWN_BARRIER])
-		return pk_label_of_task((__u64)BPF_CORE_READ((struct wq_barrier *)work, task));
+		return pk_label_of_waiter(work,
+					  (__u64)BPF_CORE_READ((struct wq_barrier *)work, task));
 	return loop ? pk_loop_object(loop) : pk_noted(pk_work_object(work, function));
 }
 

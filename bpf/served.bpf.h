@@ -40,6 +40,24 @@ static __always_inline __u64 pk_label_of_task(__u64 taskp)
 	       (__u32)(BPF_CORE_READ(task, group_leader, start_boottime) >> 20);
 }
 
+/*
+ * The label of a task that waits with what it waits for on its stack, at `at`, as told by what is
+ * there. By now it may run on another CPU and have left that part of its stack, and then anything
+ * may be there: so does it lead to a task whose stack it is? 0 if not. KERNEL for the kernel's own
+ * threads.
+ */
+static __always_inline __u64 pk_label_of_waiter(__u64 at, __u64 taskp)
+{
+	struct task_struct *task = (void *)taskp;
+	__u64 stack = (__u64)BPF_CORE_READ(task, stack);
+
+	if (!stack || at < stack || at >= stack + 32768)
+		return 0;
+	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+		return PK_KERNEL;
+	return pk_label_of_task(taskp);
+}
+
 /* pk_process_of() of any task, given as a number; 0 for none. */
 static __always_inline __u64 pk_process_of_task(__u64 taskp)
 {

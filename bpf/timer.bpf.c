@@ -29,24 +29,13 @@ __u64 pk_timer_socket(__u64 timer, __u64 function)
 	return offset >= 0 ? pk_sock_object(timer - offset) : 0;
 }
 
-/*
- * A timer on a sleeper's stack. By now the sleeper may run on another CPU and have left that part
- * of its stack: so does what is there lead to a task whose stack it is?
- */
+/* A timer on a sleeper's stack. */
 static __noinline __u64 pk_sleeper(struct pk_cpu *c, __u64 timer)
 {
-	struct task_struct *task;
-	__u64 stack;
-
 	if (!c || !bpf_core_type_exists(struct process_timer))
 		return 0;
-	task = BPF_CORE_READ((struct process_timer *)timer, task);
-	stack = (__u64)BPF_CORE_READ(task, stack);
-	if (!stack || timer < stack || timer >= stack + 32768)
-		return 0;
-	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
-		return PK_KERNEL;
-	return pk_label_of_task((__u64)task);
+	return pk_label_of_waiter(timer,
+				  (__u64)BPF_CORE_READ((struct process_timer *)timer, task));
 }
 
 int pk_timer_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge)

@@ -401,8 +401,14 @@ const Processes::Known* Processes::process_of(const Known& thread) const {
   return is_same_start(exact, thread.info.start_boottime >> 20) ? &process->second : &thread;
 }
 
+const std::pair<Label, bool>* Processes::folded_at(uint64_t label) const {
+  if (!is_folded(label)) return nullptr;
+  const uint64_t number = label & ~folded_bit;
+  return number < folded_labels_.size() ? &folded_labels_[number] : nullptr;
+}
+
 Label Processes::label_of(uint64_t label) const {
-  if (is_folded(label)) return folded_labels_[label & ~folded_bit].first;
+  if (const auto* folded = folded_at(label)) return folded->first;
   Label out;
   out.kind = LabelKind::process;
   out.pid = number_of(label);
@@ -442,7 +448,7 @@ void Processes::select(uint32_t pid) {
 }
 
 bool Processes::selected(uint64_t label) const {
-  if (is_folded(label)) return folded_labels_[label & ~folded_bit].second;
+  if (const auto* folded = folded_at(label)) return folded->second;
   const auto it = known_.find(label);
   return it != known_.end() && it->second.instance != SIZE_MAX &&
          instances_[it->second.instance].selected;

@@ -115,6 +115,9 @@ class Processes {
   void forget_instance(size_t index);
   void forget_names();
   [[nodiscard]] const Known* process_of(const Known& thread) const;
+  // The label for a program's folded processes, and whether they are selected; nullptr: `label` is
+  // no such.
+  [[nodiscard]] const std::pair<Label, bool>* folded_at(uint64_t label) const;
   size_t instance_of(const pk_label& info);
   size_t instance_at(uint32_t pid, uint64_t time);
   size_t make_instance(uint32_t pid, uint32_t parent, uint64_t born);

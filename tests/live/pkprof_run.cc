@@ -291,7 +291,9 @@ Recording record(const Argv& arguments) {
   Recording recording;
   recording.record = run_pkprof(words);
   if (!std::filesystem::exists(file)) {
-    throw std::runtime_error("pkprof record wrote no file: " + recording.record.err);
+    throw std::runtime_error("pkprof record wrote no file, and ended with status " +
+                             std::to_string(recording.record.status) + ": " +
+                             recording.record.err);
   }
   if (const char* keep = std::getenv("PKPROF_KEEP"); keep != nullptr) {
     const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();

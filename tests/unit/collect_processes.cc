@@ -56,6 +56,16 @@ TEST_F(ProcessesTest, AnImageIsFoundByItsExec) {
   EXPECT_EQ(processes_.label_of(kLabel).exe, "/no/such/program");
 }
 
+// The kernel side reads labels from the kernel's memory, where one may have gone already.
+TEST_F(ProcessesTest, NoNumberIsTooStrangeForALabel) {
+  for (unsigned bit = 0; bit < 64; ++bit) {
+    const uint64_t strange = 1ULL << bit | 0x480000;
+    EXPECT_EQ(processes_.label_of(strange).comm, "") << bit;
+    EXPECT_FALSE(processes_.selected(strange)) << bit;
+    EXPECT_EQ(processes_.standing_for(strange), strange) << bit;
+  }
+}
+
 // Samples of it may be in the tables that are read next.
 TEST_F(ProcessesTest, MappingsOutliveTheProcessByOneReading) {
   processes_.add_events({event(ProcessEvent::Kind::exit, 300)});
