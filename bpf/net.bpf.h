@@ -11,8 +11,9 @@
  *                                                 that, the connection in the packet's headers
  *   taking a packet from a driver                 that packet: see pk_handed_over
  *   receiving, outside any packet                 as for the next packet of this run; if none
- *                                                 comes: in the loop over the backlog, or freeing
- *                                                 what other CPUs gave back, as for the last one
+ *                                                 comes: in the loop over the backlog as for the
+ *                                                 last one, elsewhere those whose packets this CPU
+ *                                                 handles, by votes
  *   in a packet on its way out                    the packet's socket; none: forwarded
  *   telling other CPUs of packets for them        the socket of the packet sent last; none if a
  *                                                 driver has handed over one since
@@ -68,18 +69,23 @@ static __always_inline __u64 pk_handed_over(__u64 skb, struct pk_packet_info *in
 	return info->waits ? info->object : pk_packet_object(skb, info);
 }
 
-/* A sample's worth of receiving was for this object. */
+/* A sample's worth of NET_RX was for this object: of receiving, or of telling other CPUs. */
 static __always_inline void pk_net_vote(struct pk_cpu *c, __u64 object, const struct pk_charge *charge)
 {
 	if (charge->vec == PK_VEC_NET_RX && charge->samples)
 		pk_vote(c, pk_network_object(), object, charge->ns, PK_VOTE_FADES);
 }
 
+static __always_inline int pk_net_hash(struct pk_cpu *c, __u64 object, struct pk_charge *charge)
+{
+	pk_net_vote(c, object, charge);
+	return pk_hash(c, object, charge);
+}
+
 static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)
 {
-	pk_net_vote(c, object, &c->charge);
 	if (c->charge.samples)
-		pk_hash(c, object, &c->charge);
+		pk_net_hash(c, object, &c->charge);
 	if (c->charge.vec == PK_VEC_TASKLET)
 		c->sender = object;
 	if (c->carried) {

@@ -128,6 +128,7 @@ static __noinline int pk_as_last_received(struct pk_cpu *c)
 
 	if (!c)
 		return 0;
+	c->guess = 0;
 	if (c->sk && !pk_sock_listens(c->sk)) {
 		c->object = pk_sock_object(c->sk);
 		c->waits = 1;
@@ -148,11 +149,11 @@ static __always_inline void pk_net_sample_packet(struct pk_cpu *c, struct pk_pla
 	bool tap = sk && BPF_CORE_READ(sk, __sk_common.skc_family) == AF_PACKET;
 
 	if (sk && tap == ((place->at & PK_AT_TAP) != 0) && !pk_sock_listens(c->sk)) {
-		pk_net_vote(c, pk_sock_object(c->sk), charge);
-		pk_hash(c, pk_sock_object(c->sk), charge);
+		pk_net_hash(c, pk_sock_object(c->sk), charge);
 		return;
 	}
-	if (place->at & PK_AT_TRANSMIT && !(place->at & PK_AT_TAP)) {
+	/* On its way out, and its hook has run; before that, what was sent last is another. */
+	if (place->at & PK_AT_TRANSMIT && c->sent && !(place->at & PK_AT_TAP)) {
 		if (!c->tx_sk) {
 			struct pk_packet_info *info = pk_info(c);
 
@@ -162,7 +163,7 @@ static __always_inline void pk_net_sample_packet(struct pk_cpu *c, struct pk_pla
 			return;
 		}
 		if (!pk_sock_of_kernel(c->tx_sk)) {
-			pk_hash(c, pk_sock_object(c->tx_sk), charge);
+			pk_net_hash(c, pk_sock_object(c->tx_sk), charge);
 			return;
 		}
 	}
@@ -198,10 +199,8 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		return pk_hash(c, object, charge);
 	}
 	/* Telling other CPUs of packets queued for them: what was just sent over a veth, */
-	if (place->at & PK_AT_STEER && c->tx_sk) {
-		pk_hash(c, pk_sock_object(c->tx_sk), charge);
-		return 0;
-	}
+	if (place->at & PK_AT_STEER && c->tx_sk)
+		return pk_net_hash(c, pk_sock_object(c->tx_sk), charge);
 	/* or what a driver handed over last. It may have gone on by now: by its address. */
 	if (place->at & PK_AT_STEER && !c->tx_sk && c->skb) {
 		pk_net_arm(c, place, charge, PK_PHASE_PACKET);
@@ -247,25 +246,24 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		}
 	} else {
 		phase = place->vec == PK_VEC_NONE ? PK_PHASE_ENTRY : PK_PHASE_BEFORE;
+		/*
+		 * Without a packet in this run: looking for one, or freeing buffers that were
+		 * allocated here and read elsewhere. Nobody says whose they were.
+		 */
+		c->guess = 1;
 		if (place->vec == PK_VEC_NONE)
 			charge->reason = PK_UNTRACKED;
+		else
+			c->object = pk_network_object();
 		/* At the end of the task's own sending: its packet raised this softirq. */
-		if (place->inline_send && c->tx_sk) {
+		if (place->inline_send && c->tx_sk && !(place->at & PK_AT_FREE)) {
 			c->object = pk_sock_object(c->tx_sk);
 			c->waits = 1;
+			c->guess = 0;
 		}
 		/* This loop runs for packets only: if none comes, the last one was this run's. */
 		if (place->at & PK_AT_BACKLOG)
 			pk_as_last_received(c);
-		/*
-		 * Buffers that were received here, and whose bytes were read elsewhere. Nobody
-		 * says whose they are; most likely they are like the last one.
-		 */
-		if (place->at & PK_AT_FREE) {
-			pk_as_last_received(c);
-			c->waits = 0;
-			c->guess = 1;
-		}
 	}
 	pk_net_arm(c, place, charge, phase);
 	return 0;

@@ -100,6 +100,7 @@ int BPF_PROG(pk_netif_receive_skb, struct sk_buff *skb)
 	__u64 plain;
 
 	c->sk = 0;
+	c->sent = 0;
 	c->skb = (__u64)skb;
 	c->dev = (__u64)skb->dev;
 	c->from = (__u64)skb->sk;

@@ -52,6 +52,7 @@ int BPF_PROG(pk_net_dev_queue, struct sk_buff *skb)
 	struct sock *sk = skb->sk;
 
 	c->tx_sk = (__u64)sk;
+	c->sent = 1;
 	if (unlikely(c->armed))
 		return pk_queue_slow(c, pk_plain(c, skb), *(volatile __u64 *)&c->tx_sk);
 	/* A process that sends takes what was done for its socket: acknowledgements, windows. */
@@ -68,6 +69,7 @@ int BPF_PROG(pk_qdisc_dequeue, void *qdisc, void *txq, int packets, struct sk_bu
 	if (!skb)
 		return 0;
 	c->tx_sk = (__u64)skb->sk;
+	c->sent = 1;
 	if (likely(!c->armed))
 		return 0;
 	return pk_queue_slow(c, pk_plain(c, skb), *(volatile __u64 *)&c->tx_sk);

@@ -345,7 +345,8 @@ struct pk_cpu {
 	__u64 tx_sk;  /* socket of the packet queued for sending last, 0 if it has none */
 	__u64 hrtimer; /* that expired last in a softirq */
 	__u32 armed;  /* enum pk_phase: an account waits for the next hook */
-	__u32 busy;   /* a slow path is at work on the account */
+	__u16 busy;   /* a slow path is at work on the account */
+	__u16 sent;   /* .tx_sk is of a packet that was queued since .skb was received */
 	__u64 hits;   /* runs of hooks */
 
 	/* The account that waits. */
