@@ -94,7 +94,7 @@ TEST_F(DiskTest, TwoWritersAtThreeToOne) {
   const int one = use("one", {"--sync-mb", "12", "--rate", "180"});
   const int other = use("other", {"--sync-mb", "4", "--rate", "60"});
   const Observed seen = measure("write-back of two, 3:1", {{one, other}, hog_, {}, is_disk_work},
-                                {95, 5}, {.seconds = 8, .min_samples = 2000});
+                                {95, 5}, {.seconds = 14, .min_samples = 1500});
   expect_ratio(seen, one, other, 3);
 }
 
@@ -106,7 +106,7 @@ TEST_F(DiskTest, TwoWritersToOneFile) {
   const int other = use("file", {"--rate", "50", "--chunk-kb", "64", "--from-mb", "64"});
   const Syncing syncing(disk_->fd());
   const Observed seen = measure("write-back of one file", {{one, other}, hog_, {}, is_disk_work},
-                                {95, 5}, {.seconds = 8, .min_samples = 2000});
+                                {95, 5}, {.seconds = 14, .min_samples = 1500});
   expect_ratio(seen, one, other, 3);
 }
 

@@ -292,8 +292,7 @@ Recording record(const Argv& arguments) {
   recording.record = run_pkprof(words);
   if (!std::filesystem::exists(file)) {
     throw std::runtime_error("pkprof record wrote no file, and ended with status " +
-                             std::to_string(recording.record.status) + ": " +
-                             recording.record.err);
+                             std::to_string(recording.record.status) + ": " + recording.record.err);
   }
   if (const char* keep = std::getenv("PKPROF_KEEP"); keep != nullptr) {
     const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
