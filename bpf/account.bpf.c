@@ -12,7 +12,8 @@ static __always_inline void pk_unlock_slot(struct pk_slot *slot)
 	__sync_val_compare_and_swap(&slot->lock, 1, 0);
 }
 
-int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 samples)
+/* Once in each program: the verifier would go through a copy for each of an account's charges. */
+__noinline int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 samples)
 {
 	struct pk_count *v, fresh = { .ns = ns, .samples = samples };
 	struct pk_cpu *me = this_cpu();

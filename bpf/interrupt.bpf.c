@@ -219,8 +219,8 @@ static __always_inline __u64 pk_call_object(__u64 csd)
 /* A function of the network's that one CPU has another call, in a softirq. */
 static __always_inline bool pk_is_steering(__u64 function)
 {
-	return function && (function == config.known[PK_KNOWN_STEER] ||
-			    function == config.known[PK_KNOWN_STEER_BACK]);
+	return function && (function == addresses.known[PK_KNOWN_STEER] ||
+			    function == addresses.known[PK_KNOWN_STEER_BACK]);
 }
 
 /* The verifier takes no pointer to a function from a typed argument: hence raw ones. */
@@ -316,13 +316,13 @@ int BPF_PROG(pk_hrtimer_interrupt, struct hrtimer *timer)
 		return 0;
 	plain = pk_plain(c, timer);
 	function = pk_hrtimer_function(plain);
-	if (function == config.known[PK_KNOWN_PERF_CLOCK])
+	if (function == addresses.known[PK_KNOWN_PERF_CLOCK])
 		c->due = timer->_softexpires;
-	if (function == config.known[PK_KNOWN_TICK] ||
-	    function == config.known[PK_KNOWN_PERF_CLOCK]) {
+	if (function == addresses.known[PK_KNOWN_TICK] ||
+	    function == addresses.known[PK_KNOWN_PERF_CLOCK]) {
 		party = PK_KERNEL;
 		basis = PK_BASIS_OWN;
-	} else if (function == config.known[PK_KNOWN_WAKEUP]) {
+	} else if (function == addresses.known[PK_KNOWN_WAKEUP]) {
 		party = pk_sleeper_of(plain);
 		basis = PK_BASIS_OWNER;
 	} else {
@@ -341,9 +341,9 @@ int BPF_PROG(pk_hrtimer_start, struct hrtimer *timer)
 	__u64 function = pk_hrtimer_function(plain);
 	__u64 party;
 
-	if (function == config.known[PK_KNOWN_TICK] ||
-	    function == config.known[PK_KNOWN_PERF_CLOCK] ||
-	    function == config.known[PK_KNOWN_WAKEUP])
+	if (function == addresses.known[PK_KNOWN_TICK] ||
+	    function == addresses.known[PK_KNOWN_PERF_CLOCK] ||
+	    function == addresses.known[PK_KNOWN_WAKEUP])
 		return 0;
 	/* One that starts itself anew, when it expires, stays whose it was. */
 	party = pk_party_now(c);

@@ -84,8 +84,8 @@ static __always_inline struct kthread_work *pk_thread_queue_work(struct task_str
 {
 	struct kthread_worker *worker;
 
-	if (!config.known[PK_KNOWN_KTHREAD_WORKER] ||
-	    pk_thread_function(task) != config.known[PK_KNOWN_KTHREAD_WORKER])
+	if (!addresses.known[PK_KNOWN_KTHREAD_WORKER] ||
+	    pk_thread_function(task) != addresses.known[PK_KNOWN_KTHREAD_WORKER])
 		return NULL;
 	worker = pk_thread_data(task);
 	return BPF_CORE_READ(worker, current_work);
@@ -136,12 +136,12 @@ static __noinline __u64 pk_lone_thread_party(__u64 taskp)
 
 	if (!function)
 		return 0;
-	if (function == config.known[PK_KNOWN_JOURNAL])
+	if (function == addresses.known[PK_KNOWN_JOURNAL])
 		return pk_journal_party((__u64)data);
-	if (function == config.known[PK_KNOWN_KSWAPD])
+	if (function == addresses.known[PK_KNOWN_KSWAPD])
 		return pk_object_of(PK_SALT_KSWAPD,
 				    BPF_CORE_READ((struct pglist_data *)data, node_id), 0);
-	if (function == config.known[PK_KNOWN_KCOMPACTD])
+	if (function == addresses.known[PK_KNOWN_KCOMPACTD])
 		return pk_object_of(PK_SALT_KCOMPACTD,
 				    BPF_CORE_READ((struct pglist_data *)data, node_id), 0);
 	return 0;
@@ -155,9 +155,9 @@ static __always_inline __u64 pk_loop_of_work(__u64 work, __u64 function)
 {
 	if (!function || !bpf_core_type_exists(struct loop_worker))
 		return 0;
-	if (function == config.known[PK_KNOWN_LOOP_ROOT])
+	if (function == addresses.known[PK_KNOWN_LOOP_ROOT])
 		return work - bpf_core_field_offset(struct loop_device, rootcg_work);
-	if (function == config.known[PK_KNOWN_LOOP])
+	if (function == addresses.known[PK_KNOWN_LOOP])
 		return (__u64)BPF_CORE_READ((struct loop_worker *)(work - bpf_core_field_offset(
 								    struct loop_worker, work)),
 					    lo);
@@ -175,7 +175,7 @@ static __noinline __u64 pk_worker_party(__u64 workerp, __u32 *basis)
 		return 0;
 	*basis = loop ? PK_BASIS_SUBMITTER : PK_BASIS_QUEUER;
 	/* Whoever waits for other work to be done is told by a piece of work of its own. */
-	if (function && function == config.known[PK_KNOWN_BARRIER])
+	if (function && function == addresses.known[PK_KNOWN_BARRIER])
 		return pk_label_of_waiter(work,
 					  (__u64)BPF_CORE_READ((struct wq_barrier *)work, task));
 	return loop ? pk_loop_object(loop) : pk_noted(pk_work_object(work, function));

@@ -53,7 +53,7 @@ static __always_inline __u32 pk_find_function(__u64 ip)
 		__s64 past;
 
 		pk_forget(at); /* or the compiler, knowing its limit, leaves out the mask */
-		past = ip - functions[at & (PK_FUNCTIONS - 1)].start;
+		past = ip - addresses.functions[at & (PK_FUNCTIONS - 1)].start;
 		i += step & ~(past >> 63);
 	}
 	return i & (PK_FUNCTIONS - 1);
@@ -70,14 +70,14 @@ struct pk_walk {
 static long pk_place_frame(__u32 i, struct pk_walk *walk)
 {
 	struct pk_place *p = &walk->scratch->place;
-	const volatile struct pk_function *f;
+	volatile struct pk_function *f;
 	__u32 class = PK_FN_NONE;
 	__u64 ip;
 
 	if (i >= PK_MAX_DEPTH)
 		return 1;
 	ip = walk->scratch->stack.ip[i];
-	f = &functions[pk_find_function(ip)];
+	f = &addresses.functions[pk_find_function(ip)];
 	if (ip >= f->start && ip < f->end)
 		class = f->class_;
 	if (p->async) {

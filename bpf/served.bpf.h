@@ -9,6 +9,18 @@
 #include "state.bpf.h"
 
 /*
+ * When the task's process began. Its leader's pointer is read as a number: for each pointer that
+ * leads to a pointer, newer verifiers search all of the kernel's types three times, which takes them
+ * a millisecond or two a program.
+ */
+static __always_inline __u64 pk_process_start(struct task_struct *task)
+{
+	if (likely(task->pid == task->tgid))
+		return task->start_boottime;
+	return BPF_CORE_READ(task, group_leader, start_boottime);
+}
+
+/*
  * The process, whichever of its threads it is. Without threads that is the label of any of them;
  * with threads it is what work is charged to that may be for any of them.
  */
@@ -16,14 +28,14 @@ static __always_inline __u64 pk_process_of(struct task_struct *task)
 {
 	__u64 any = config.threads ? PK_ANY_THREAD : 0;
 
-	return any | (__u64)task->tgid << 32 | (__u32)(task->group_leader->start_boottime >> 20);
+	return any | (__u64)task->tgid << 32 | (__u32)(pk_process_start(task) >> 20);
 }
 
 static __always_inline __u64 pk_label_of(struct task_struct *task)
 {
 	if (config.threads)
 		return (__u64)task->pid << 32 | (__u32)(task->start_boottime >> 20);
-	return (__u64)task->tgid << 32 | (__u32)(task->group_leader->start_boottime >> 20);
+	return (__u64)task->tgid << 32 | (__u32)(pk_process_start(task) >> 20);
 }
 
 /* The same of any task, given as a number; 0 for none. */
@@ -91,8 +103,8 @@ static __always_inline __u64 pk_current_label(struct pk_cpu *c, struct task_stru
 
 	me = this_cpu(); /* 6.1 takes a map's memory as a value, and no argument's */
 	info = &me->who[pk_level(me)];
-	leader = task->group_leader;
-	info->start_boottime = leader->start_boottime;
+	leader = BPF_CORE_READ(task, group_leader);
+	info->start_boottime = BPF_CORE_READ(leader, start_boottime);
 	info->pid = task->tgid;
 	info->tid = task->pid;
 	info->parent = BPF_CORE_READ(leader, real_parent, tgid);

@@ -10,8 +10,8 @@ struct scratch_map scratch SEC(".maps");
 struct votes_map votes SEC(".maps");
 
 const volatile struct pk_config config = {};
-const volatile struct pk_function functions[PK_FUNCTIONS] = {};
 
+volatile struct pk_addresses addresses = {};
 struct pk_cpu cpus[PK_MAX_CPUS] = {};
 struct pk_slot slots[PK_SLOTS] = {};
 __u32 slot_tags[PK_SLOTS] = {};

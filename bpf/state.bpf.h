@@ -112,7 +112,7 @@ extern struct scratch_map scratch SEC(".maps");
 extern struct votes_map votes SEC(".maps");
 
 extern const volatile struct pk_config config;
-extern const volatile struct pk_function functions[PK_FUNCTIONS];
+extern volatile struct pk_addresses addresses;
 
 extern struct pk_cpu cpus[PK_MAX_CPUS];
 extern struct pk_slot slots[PK_SLOTS];

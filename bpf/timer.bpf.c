@@ -21,7 +21,7 @@ __u64 pk_timer_socket(__u64 timer, __u64 function)
 	if (!function)
 		return 0;
 	for (kind = 0; kind < PK_TIMERS; kind++)
-		if (config.timer_function[kind] == function)
+		if (addresses.timer_function[kind] == function)
 			break;
 	if (kind == PK_TIMERS)
 		return 0;
@@ -53,7 +53,7 @@ int pk_timer_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 	if (!c->expiring)
 		return pk_charge_nobody(c, charge, PK_UNTRACKED);
 	function = pk_timer_function(c->expiring);
-	if (function && function == config.known[PK_KNOWN_PROCESS_TIMEOUT])
+	if (function && function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT])
 		return pk_charge_party(c, charge, pk_sleeper(c, c->expiring), PK_BASIS_OWNER);
 	party = pk_noted(pk_timer_object(c->expiring));
 	return pk_charge_party(c, charge, party, PK_BASIS_QUEUER);
@@ -66,10 +66,10 @@ int BPF_PROG(pk_timer_start, struct timer_list *timer)
 	struct pk_cpu *c = pk_hook();
 	__u64 function = (__u64)timer->function;
 
-	if (function == config.known[PK_KNOWN_PROCESS_TIMEOUT] ||
-	    function == config.timer_function[PK_TIMER_RETRANSMIT] ||
-	    function == config.timer_function[PK_TIMER_DELACK] ||
-	    function == config.timer_function[PK_TIMER_KEEPALIVE])
+	if (function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT] ||
+	    function == addresses.timer_function[PK_TIMER_RETRANSMIT] ||
+	    function == addresses.timer_function[PK_TIMER_DELACK] ||
+	    function == addresses.timer_function[PK_TIMER_KEEPALIVE])
 		return 0;
 	pk_note(pk_timer_object(pk_plain(c, timer)), pk_party_now(c));
 	return 0;

@@ -100,7 +100,7 @@ Result<> record_once(const LiveOptions& options, Figures& figures, Json& losses)
 Result<Json> time_of_asking() {
   const auto facts = KernelFacts::read();
   if (!facts) return std::unexpected(facts.error());
-  auto kernel = KernelSide::load(*facts, nullptr, {});
+  auto kernel = KernelSide::load(*facts, {});
   if (!kernel) return std::unexpected(kernel.error());
   const double before = now_ms();
   if (!kernel->ask_owners()) return fail("this kernel does not tell who holds a socket");

@@ -290,11 +290,19 @@ struct pk_config {
 	__u64 preempt_count;
 	__u64 softirq_pending;
 	__u64 cpustat;
-	__u64 timer_function[PK_TIMERS]; /* addresses, by enum pk_timer; 0 when not known */
-	__u64 known[PK_KNOWNS];   /* the same by enum pk_known */
 	__u64 share_calls;        /* functions that CPUs call for one another: by votes, not by notes */
 	__u64 measure;            /* all of the time, by entry and exit */
 	__u64 threads;            /* labels are threads', not processes' */
+};
+
+/*
+ * Where functions are in this kernel: set before anything is attached, constant afterwards. Not in
+ * pk_config, because finding them takes longer than to load what uses them.
+ */
+struct pk_addresses {
+	__u64 timer_function[PK_TIMERS]; /* by enum pk_timer; 0 when not known */
+	__u64 known[PK_KNOWNS];          /* the same by enum pk_known */
+	struct pk_function functions[PK_FUNCTIONS];
 };
 
 /* Per-CPU counters; what went wrong is never silent. */

@@ -69,7 +69,15 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
   Capability sampling{"sampling", false, "", "nothing can be recorded"};
   KernelSideOptions options;
   options.measure = true;
-  auto side = KernelSide::load(facts, symbols, options);
+  auto side = KernelSide::load(facts, options);
+  if (side) {
+    if (symbols) {
+      const FunctionTable functions = find_functions(*symbols);
+      side->tell_functions(&functions);
+    } else {
+      side->tell_functions(nullptr);
+    }
+  }
   Result<> up = side ? side->attach() : std::unexpected(side.error());
   if (up) up = side->enable();
   if (!up) {

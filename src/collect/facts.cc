@@ -39,16 +39,28 @@ Result<KernelFacts> KernelFacts::read() {
         "no kernel type information (/sys/kernel/btf/vmlinux): pkprof needs a kernel built with "
         "CONFIG_DEBUG_INFO_BTF");
   }
+  // Looking for a name in the BTF goes through all of it: once for all names.
+  btf* b = facts.btf_.get();
+  constexpr std::string_view trace = "btf_trace_";
+  const uint32_t types = btf__type_cnt(b);
+  for (uint32_t id = 1; id < types; ++id) {
+    const btf_type* t = btf__type_by_id(b, id);
+    if (!btf_is_typedef(t) && !btf_is_datasec(t)) continue;
+    const std::string_view name = btf__name_by_offset(b, t->name_off);
+    if (btf_is_datasec(t) && name == ".data..percpu")
+      facts.percpu_ = id;
+    else if (btf_is_typedef(t) && name.starts_with(trace))
+      facts.tracepoints_.emplace(name.substr(trace.size()), id);
+  }
   return facts;
 }
 
 int KernelFacts::tracepoint_args(std::string_view name) const {
-  const std::string type = "btf_trace_" + std::string(name);
-  const int id = btf__find_by_name_kind(btf_.get(), type.c_str(), BTF_KIND_TYPEDEF);
-  if (id < 0) return -1;
-  const btf_type* t = btf__type_by_id(btf_.get(), id);     // typedef
-  t = t ? btf__type_by_id(btf_.get(), t->type) : nullptr;  // pointer
-  t = t ? btf__type_by_id(btf_.get(), t->type) : nullptr;  // function
+  const auto found = tracepoints_.find(name);
+  if (found == tracepoints_.end()) return -1;
+  const btf_type* t = btf__type_by_id(btf_.get(), found->second);  // typedef
+  t = t ? btf__type_by_id(btf_.get(), t->type) : nullptr;          // pointer
+  t = t ? btf__type_by_id(btf_.get(), t->type) : nullptr;          // function
   if (!t || !btf_is_func_proto(t) || btf_vlen(t) == 0) return -1;
   return btf_vlen(t) - 1;  // the first is the tracepoint's own
 }
@@ -58,9 +70,8 @@ bool KernelFacts::has_function(std::string_view name) const {
 }
 
 uint64_t KernelFacts::percpu_offset(std::string_view name, std::string_view member) const {
-  const int id = btf__find_by_name_kind(btf_.get(), ".data..percpu", BTF_KIND_DATASEC);
-  if (id < 0) return 0;
-  const btf_type* section = btf__type_by_id(btf_.get(), id);
+  if (!percpu_) return 0;
+  const btf_type* section = btf__type_by_id(btf_.get(), percpu_);
   const btf_var_secinfo* var = btf_var_secinfos(section);
   for (uint32_t i = 0; i < btf_vlen(section); ++i, ++var) {
     const btf_type* t = btf__type_by_id(btf_.get(), var->type);

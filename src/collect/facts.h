@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "base/result.h"
 
@@ -19,6 +19,7 @@ class KernelFacts {
   // Reads the running kernel's BTF. Fails, with what it costs, where there is none.
   static Result<KernelFacts> read();
 
+  [[nodiscard]] const btf* types() const { return btf_.get(); }
   // Number of arguments of a tracepoint (as a BTF-typed program sees it), -1 if it is missing.
   [[nodiscard]] int tracepoint_args(std::string_view name) const;
   [[nodiscard]] bool has_function(std::string_view name) const;
@@ -35,6 +36,9 @@ class KernelFacts {
     void operator()(btf* b) const;
   };
   std::unique_ptr<btf, Free> btf_;
+  // What describes a tracepoint, by its name; names are the BTF's.
+  std::unordered_map<std::string_view, uint32_t> tracepoints_;
+  uint32_t percpu_ = 0;  // the section of per-CPU variables, 0 for none
 };
 
 // uname -r.

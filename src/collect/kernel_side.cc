@@ -19,6 +19,7 @@
 #include <set>
 
 #include "collect/clock.h"
+#include "collect/core_types.h"
 #include "collect/kernel_side_impl.h"
 #include "collect/libbpf_log.h"
 
@@ -82,8 +83,13 @@ void KernelSide::Impl::choose(const KernelFacts& facts) {
   }
 }
 
-Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const FunctionTable* functions) {
-  skeleton.reset(pkprof_bpf__open());
+Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
+  CoreTypes types;
+  LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = types.path().c_str());
+  skeleton.reset(types.path().empty() ? pkprof_bpf__open() : pkprof_bpf__open_opts(&open));
+  if (skeleton && !types.path().empty() &&
+      !types.write(bpf_object__btf(skeleton->obj), facts.types()))
+    skeleton.reset(pkprof_bpf__open());
   if (!skeleton) return fail_errno("opening the kernel side");
   pkprof_bpf* s = skeleton.get();
 
@@ -103,17 +109,6 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts, const Functio
   s->rodata->config.threads = options.threads;
   if (getrandom(&s->rodata->config.seed, sizeof(__u64), 0) < 0)
     s->rodata->config.seed = monotonic_ns();
-  if (functions) {
-    std::copy(functions->entries.begin(), functions->entries.end(),
-              const_cast<pk_function*>(s->rodata->functions));
-    std::copy(std::begin(functions->timers), std::end(functions->timers),
-              const_cast<__u64*>(s->rodata->config.timer_function));
-    std::copy(std::begin(functions->known), std::end(functions->known),
-              const_cast<__u64*>(s->rodata->config.known));
-    // Unused entries lie above every address.
-    for (size_t i = functions->entries.size(); i < PK_FUNCTIONS; ++i)
-      const_cast<pk_function*>(s->rodata->functions)[i].start = UINT64_MAX;
-  }
 
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s->obj) {
@@ -170,8 +165,7 @@ uint32_t KernelSide::entries_for(const KernelSideOptions& options, uint32_t cpus
       std::clamp(2 * options.frequency_hz * cpus, options.measure ? least_measured : least, most)));
 }
 
-Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbols* symbols,
-                                    const KernelSideOptions& options) {
+Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSideOptions& options) {
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   impl->cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
@@ -186,12 +180,10 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbol
     if (!impl->counts[i].valid() || !impl->stacks[i].valid())
       return fail(LibbpfLog().explain("making the kernel side's tables", errno));
   }
-  FunctionTable functions;
-  if (symbols) functions = find_functions(*symbols);
   for (;;) {
     impl->choose(facts);
     const size_t before = impl->refused.size();
-    if (auto r = impl->open_and_load(facts, symbols ? &functions : nullptr); r)
+    if (auto r = impl->open_and_load(facts); r)
       break;
     else if (impl->refused.size() == before)
       return std::unexpected(r.error());
@@ -202,12 +194,24 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSymbol
     impl->warm_tables();
   }
   impl->introduce();
-  impl->note("kernel symbols for attribution", symbols && functions.missing.empty(),
-             !symbols                    ? "no kernel symbols"
-             : functions.missing.empty() ? "found"
-                                         : "no symbol for " + functions.missing[0],
-             "softirq time is charged to whoever was interrupted");
   return KernelSide(std::move(impl));
+}
+
+void KernelSide::tell_functions(const FunctionTable* functions) {
+  impl_->note("kernel symbols for attribution", functions && functions->missing.empty(),
+              !functions                   ? "no kernel symbols"
+              : functions->missing.empty() ? "found"
+                                           : "no symbol for " + functions->missing[0],
+              "softirq time is charged to whoever was interrupted");
+  if (!functions) return;
+  auto& told = impl_->skeleton->bss->addresses;
+  // Unused entries lie above every address.
+  pk_function unused{};
+  unused.start = UINT64_MAX;
+  std::ranges::fill(told.functions, unused);
+  std::ranges::copy(functions->entries, told.functions);
+  std::ranges::copy(functions->timers, told.timer_function);
+  std::ranges::copy(functions->known, told.known);
 }
 
 Result<> KernelSide::attach() {

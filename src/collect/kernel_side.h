@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "collect/capability.h"
 #include "collect/facts.h"
+#include "collect/functions.h"
 #include "collect/hooks.h"
 #include "collect/stacks.h"
 #include "pkprof/user_abi.h"
@@ -35,12 +36,13 @@ class KernelSide {
   // Entries of a table that is filled for a second: each sample may bring a row of its own and two
   // stacks. Entries are made as they are needed; room for one costs 16 bytes.
   static uint32_t entries_for(const KernelSideOptions& options, uint32_t cpus);
-  static Result<KernelSide> load(const KernelFacts& facts, const KernelSymbols* symbols,
-                                 const KernelSideOptions& options);
+  static Result<KernelSide> load(const KernelFacts& facts, const KernelSideOptions& options);
   KernelSide(KernelSide&&) noexcept;
   KernelSide& operator=(KernelSide&&) noexcept;
   ~KernelSide();
 
+  // Where this kernel's functions are; nullptr: there are no symbols. Before attach().
+  void tell_functions(const FunctionTable* functions);
   // Attaches the hooks and opens the sampling events; nothing is counted before enable().
   Result<> attach();
   // Turns a group of hooks off and on again. While those on work are off, the sampler counts what

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "collect/functions.h"
 #include "collect/hooks.h"
 #include "collect/kernel_side.h"
 #include "pkprof.skel.h"
@@ -50,7 +49,7 @@ struct KernelSide::Impl {
   Capabilities capabilities;
   std::set<std::string> refused;  // programs, with why
 
-  Result<> open_and_load(const KernelFacts& facts, const FunctionTable* functions);
+  Result<> open_and_load(const KernelFacts& facts);
   void choose(const KernelFacts& facts);
   Result<> use_tables(int which, std::launch stacks_update);
   void run_everywhere(bpf_program* program);

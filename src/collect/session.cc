@@ -135,18 +135,13 @@ Result<> Session::prepare() {
     if (!child) return std::unexpected(child.error());
     child_.emplace(std::move(*child));
   }
-  // Each takes some ten milliseconds: side by side.
-  auto loading =
-      std::async(std::launch::async | std::launch::deferred, [] { return load_kernel_symbols(); });
-  auto facts = KernelFacts::read();
-  auto symbols = loading.get();
-  if (!facts) return std::unexpected(facts.error());
-  if (symbols)
-    kernel_symbols_.emplace(std::move(*symbols));
-  else
-    degraded_.push_back(symbols.error().message);
-  const KernelSymbols* names = kernel_symbols_ ? &*kernel_symbols_ : nullptr;
-
+  // What takes some ten milliseconds each is done side by side.
+  FunctionTable functions;
+  auto symbols = std::async(std::launch::async | std::launch::deferred, [&functions] {
+    auto loaded = load_kernel_symbols();
+    if (loaded) functions = find_functions(*loaded);
+    return loaded;
+  });
   KernelSideOptions side;
   side.frequency_hz = options_.frequency_hz;
   side.threads = options_.threads;
@@ -156,10 +151,18 @@ Result<> Session::prepare() {
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     return Sideband::open(Sideband::ring_bytes_for(static_cast<uint32_t>(cpus)));
   });
-  auto kernel = KernelSide::load(*facts, names, side);
+  auto facts = KernelFacts::read();
+  if (!facts) return std::unexpected(facts.error());
+  auto kernel = KernelSide::load(*facts, side);
   if (!kernel) return std::unexpected(kernel.error());
   kernel_.emplace(std::move(*kernel));
   overhead_ = kernel_->measure_overhead();
+  if (auto loaded = symbols.get())
+    kernel_symbols_.emplace(std::move(*loaded));
+  else
+    degraded_.push_back(loaded.error().message);
+  const KernelSymbols* names = kernel_symbols_ ? &*kernel_symbols_ : nullptr;
+  kernel_->tell_functions(names ? &functions : nullptr);
   if (auto band = watching.get())
     sideband_.emplace(std::move(*band));
   else
