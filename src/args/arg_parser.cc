@@ -50,6 +50,7 @@ Arg& Arg::one_of(const std::vector<std::string>& words) {
 
 Arg& Arg::separated_by(char separator) {
   option_->delimiter(separator);
+  option_->allow_extra_args(false);  // or it takes the words after it, too
   return *this;
 }
 

@@ -29,7 +29,7 @@ class Arg {
   Arg& range(int from, int to);
   Arg& range(double from, double to);
   Arg& one_of(const std::vector<std::string>& words);
-  Arg& separated_by(char separator);  // values of a list
+  Arg& separated_by(char separator);  // values of a list, in one word
   Arg& excludes(const Arg& other);
 
  private:

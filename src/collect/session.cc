@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <future>
 #include <optional>
 
@@ -369,7 +370,7 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   meta.unwatched_ns = meta.duration_ns - std::min(meta.duration_ns, watched_ns);
   if (meta.duration_ns)
     meta.sampled_hz = static_cast<uint64_t>(
-        (now.ticks - told_.ticks) * 1e9 / static_cast<double>(meta.duration_ns) + 0.5);
+        std::llround((now.ticks - told_.ticks) * 1e9 / static_cast<double>(meta.duration_ns)));
   told_ = now;
   since_ = until;
   meta.degraded = degraded_;

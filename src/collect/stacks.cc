@@ -14,9 +14,9 @@ constexpr uint32_t kept_rounds = 10;
 // remembered at most.
 constexpr size_t most_resolved = 32768;
 
-// Where its outermost frame is.
+// Where its innermost frame is. Farther out in user code without frame pointers, anything may be.
 bool is_kernel_stack(const std::vector<uint64_t>& stack) {
-  return stack.back() >> 63;
+  return stack.front() >> 63;
 }
 
 // Code of a file is the same wherever it is mapped; what is in no file is another thing in each
