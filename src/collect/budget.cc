@@ -30,13 +30,20 @@ Budget::Turn Budget::first() const {
   return {static_cast<uint64_t>(std::max(cycle_ns / 10, shortest_ns_)), 0};
 }
 
-Budget::Turn Budget::next(std::span<const uint64_t> runs, double run_ns, uint64_t on_ns) {
-  runs_.resize(runs.size());
+uint64_t Budget::most_runs(std::span<const uint64_t> runs) const {
   uint64_t most = 0;
-  for (size_t cpu = 0; cpu < runs.size(); ++cpu) {
-    most = std::max(most, runs[cpu] - runs_[cpu]);
-    runs_[cpu] = runs[cpu];
-  }
+  for (size_t cpu = 0; cpu < runs.size(); ++cpu)
+    most = std::max(most, runs[cpu] - (cpu < runs_.size() ? runs_[cpu] : 0));
+  return most;
+}
+
+bool Budget::is_spent(std::span<const uint64_t> runs, double run_ns) const {
+  return static_cast<double>(most_runs(runs)) * run_ns > share_ * always_turn_ns;
+}
+
+Budget::Turn Budget::next(std::span<const uint64_t> runs, double run_ns, uint64_t on_ns) {
+  const uint64_t most = most_runs(runs);
+  runs_.assign(runs.begin(), runs.end());
   if (on_ns > 0) {
     // What a run costs is an estimate; all of them cannot take more than all of the time.
     const double now =

@@ -30,11 +30,15 @@ class Budget {
   // A turn has ended, or goes on without a pause: the runs of hooks up to now on each CPU, what a
   // run costs, and for how long they were on since the last call.
   Turn next(std::span<const uint64_t> runs, double run_ns, uint64_t on_ns);
+  // Whether the turn that goes on has cost a CPU by now what is for a second: it is to end early.
+  [[nodiscard]] bool is_spent(std::span<const uint64_t> runs, double run_ns) const;
 
   // Of the time, that the hooks are meant to be on; 1: always.
   [[nodiscard]] double duty() const { return duty_; }
 
  private:
+  [[nodiscard]] uint64_t most_runs(std::span<const uint64_t> runs) const;  // since the last call
+
   double share_ = 1;
   double shortest_ns_ = 0;
   std::minstd_rand random_;

@@ -9,15 +9,23 @@ namespace {
 
 constexpr uint64_t slowest_hz = 49;  // below, a recording of seconds says nothing
 constexpr double worth_changing = 0.1;
+constexpr uint64_t enough_samples = 32;  // to say what one takes
 
 }  // namespace
 
 Pace::Pace(uint64_t hz, double share, uint64_t now)
     : asked_hz_(hz), share_(share), hz_(hz), since_(now) {}
 
-uint64_t Pace::look(double sample_ns, uint64_t now) {
-  if (sample_ns <= 0) return hz_;
-  const double most = std::max(share_ * 1e9 / sample_ns, static_cast<double>(slowest_hz));
+uint64_t Pace::look(uint64_t samples, uint64_t took_ns, uint64_t now) {
+  if (samples < samples_ + enough_samples) return hz_;
+  const double late =
+      static_cast<double>(took_ns - took_ns_) / static_cast<double>(samples - samples_);
+  samples_ = samples;
+  took_ns_ = took_ns;
+  // That they are dear is met at once; that this is over must show twice.
+  sample_ns_ = late > sample_ns_ ? late : (sample_ns_ + late) / 2;
+  if (sample_ns_ <= 0) return hz_;
+  const double most = std::max(share_ * 1e9 / sample_ns_, static_cast<double>(slowest_hz));
   const auto asked = static_cast<double>(asked_hz_);
   const double wanted = std::min(most, asked);
   const auto current = static_cast<double>(hz_);
@@ -29,8 +37,8 @@ uint64_t Pace::look(double sample_ns, uint64_t now) {
   return hz_;
 }
 
-double Pace::cost(double sample_ns) const {
-  return static_cast<double>(hz_) * sample_ns / 1e9;
+double Pace::cost() const {
+  return static_cast<double>(hz_) * sample_ns_ / 1e9;
 }
 
 double Pace::ticks(uint64_t now) const {

@@ -12,11 +12,11 @@ class Pace {
   // `share` of each CPU's time that the sampler may take (0.01: one percent).
   Pace(uint64_t hz, double share, uint64_t now);
 
-  // What a sample takes, ns, as known now (0: not known). Returns the frequency from now on.
-  uint64_t look(double sample_ns, uint64_t now);
+  // Samples up to now that were timed, and what they took. Returns the frequency from now on.
+  uint64_t look(uint64_t samples, uint64_t took_ns, uint64_t now);
   [[nodiscard]] uint64_t hz() const { return hz_; }
   // Of a CPU's time, that the sampler takes.
-  [[nodiscard]] double cost(double sample_ns) const;
+  [[nodiscard]] double cost() const;
   // How often the clock was to tick up to now, on a CPU.
   [[nodiscard]] double ticks(uint64_t now) const;
 
@@ -26,6 +26,9 @@ class Pace {
   uint64_t hz_;
   uint64_t since_;    // at this frequency
   double ticks_ = 0;  // up to then
+  uint64_t samples_ = 0;
+  uint64_t took_ns_ = 0;
+  double sample_ns_ = 0;  // what one takes of late; 0: not known
 };
 
 }  // namespace pkprof

@@ -32,7 +32,8 @@ namespace {
 
 constexpr uint64_t drain_interval_ns = 1'000'000'000;
 constexpr uint64_t cost_window_ns = 10'000'000;
-constexpr uint64_t cost_interval_ns = 1'000'000'000;    // between windows, at least
+constexpr uint64_t cost_interval_ns = 1'000'000'000;  // between windows, at least
+constexpr uint64_t pace_interval_ns = 100'000'000;
 constexpr uint64_t settle_interval_ns = 5'000'000'000;  // of what fell into pauses of the hooks
 
 // Signals become something to wait for; the mask is given back at the end.
@@ -99,6 +100,7 @@ class Session {
   std::optional<Pace> pace_;
   std::vector<Turns> turns_;  // of the hooks on work, of those on interrupts
   UnseenInterrupts unseen_;
+  uint64_t next_pace_ = 0;           // when it is to be seen again what samples take
   uint64_t cost_window_ = 0;         // end of the window that is open, then start of the next one
   uint64_t unhooked_ = 0;            // hooks that could not be attached again
   uint64_t settled_ = 0;             // when what fell into pauses was charged last
@@ -196,13 +198,15 @@ Result<> Session::start() {
 // What the sampler leaves of the budget is the hooks'. A quarter is more than those on interrupts
 // need nearly everywhere.
 void Session::keep_budget() {
-  const double sample_ns = kernel_->sample_ns();
-  if (const uint64_t hz = pace_->hz(); pace_->look(sample_ns, monotonic_ns()) != hz)
+  const uint64_t now = monotonic_ns();
+  const pk_stats stats = kernel_->stats();
+  if (const uint64_t hz = pace_->hz(); pace_->look(stats.timed, stats.timed_ns, now) != hz)
     kernel_->set_frequency(pace_->hz());
+  next_pace_ = now + pace_interval_ns;
   double for_work = 1;
   double for_interrupts = 1;
   if (options_.budget < 1) {
-    const double left = std::max(options_.budget - pace_->cost(sample_ns), options_.budget / 2);
+    const double left = std::max(options_.budget - pace_->cost(), options_.budget / 2);
     for_work = options_.measure ? left : left * 3 / 4;
     for_interrupts = options_.measure ? 1 : left / 4;
   }
@@ -215,9 +219,9 @@ void Session::keep_budget() {
 uint64_t Session::turn(uint64_t now) {
   if (cost_->is_open() && now >= cost_window_) {
     cost_->close();
-    keep_budget();
     cost_window_ = now + cost_interval_ns;
   }
+  if (now >= next_pace_) keep_budget();
   for (Turns& t : turns_) {
     if (!t.is_due(monotonic_ns())) continue;
     cost_->close();  // turning hooks on and off is not to be timed
@@ -228,7 +232,7 @@ uint64_t Session::turn(uint64_t now) {
     cost_->open();
     cost_window_ = monotonic_ns() + cost_window_ns;
   }
-  uint64_t next = UINT64_MAX;
+  uint64_t next = next_pace_;
   for (const Turns& t : turns_) next = std::min(next, t.next());
   return cost_->is_open() ? std::min(next, cost_window_) : next;
 }

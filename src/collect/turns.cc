@@ -2,6 +2,11 @@
 #include "collect/turns.h"
 
 namespace pkprof {
+namespace {
+
+constexpr uint64_t glance_ns = 50'000'000;
+
+}  // namespace
 
 Turns::Turns(KernelSide& kernel, HookGroup group, double share, uint64_t period_ns, uint64_t now)
     : kernel_(kernel),
@@ -9,10 +14,15 @@ Turns::Turns(KernelSide& kernel, HookGroup group, double share, uint64_t period_
       budget_(share, period_ns, now + static_cast<uint64_t>(group)),
       turn_(budget_.first()),
       since_(now),
-      next_(now + turn_.on_ns) {}
+      next_(now + turn_.on_ns),
+      glance_(now + glance_ns) {}
 
 size_t Turns::look(const CostMeter& cost, uint64_t now) {
   size_t failed = 0;
+  if (on_ && now < next_ && !budget_.is_spent(kernel_.hook_runs(group_), cost.hook_ns(group_))) {
+    glance_ = now + glance_ns;
+    return 0;
+  }
   if (on_) {
     watched_ns_ += now - since_;
     turn_ = budget_.next(kernel_.hook_runs(group_), cost.hook_ns(group_), now - since_);
@@ -27,6 +37,7 @@ size_t Turns::look(const CostMeter& cost, uint64_t now) {
   }
   since_ = now;
   next_ = now + (on_ ? turn_.on_ns : turn_.off_ns);
+  glance_ = now + glance_ns;
   return failed;
 }
 

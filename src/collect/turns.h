@@ -2,6 +2,7 @@
 // A group of hooks, on and off in turns as its part of the budget asks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "collect/budget.h"
@@ -18,13 +19,14 @@ class Turns {
 
   // From here on they are others.
   void set(double share, uint64_t period_ns) { budget_.set(share, period_ns); }
-  [[nodiscard]] bool is_due(uint64_t now) const { return now >= next_; }
+  [[nodiscard]] bool is_due(uint64_t now) const { return now >= next(); }
   // Ends a turn or a pause that is over. Returns how many hooks could not be attached again.
   size_t look(const CostMeter& cost, uint64_t now);
   void stop(uint64_t now);  // turns the hooks off for good
 
   [[nodiscard]] bool on() const { return on_; }
-  [[nodiscard]] uint64_t next() const { return next_; }   // when look() has something to do
+  // When look() has something to do.
+  [[nodiscard]] uint64_t next() const { return on_ ? std::min(next_, glance_) : next_; }
   [[nodiscard]] uint64_t watched_ns(uint64_t now) const;  // for how long they were on up to now
 
  private:
@@ -35,6 +37,7 @@ class Turns {
   bool on_ = true;
   uint64_t since_;  // when they were last looked at, or turned on or off
   uint64_t next_;
+  uint64_t glance_;          // when it is to be seen whether a turn costs too much to last
   uint64_t watched_ns_ = 0;  // up to then
 };
 

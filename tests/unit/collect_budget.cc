@@ -42,6 +42,19 @@ TEST(Budget, HooksThatCostLessStayOn) {
   EXPECT_EQ(budget.duty(), 1);
 }
 
+// A second's share may be spent in a part of it; a machine that does nothing spends none.
+TEST(Budget, ATurnThatIsTooDearIsSpentEarly) {
+  Budget budget(0.01, kPeriod, 1);
+  std::vector<uint64_t> runs = {0, 0};
+  EXPECT_FALSE(budget.is_spent(runs, kRunNs));
+  runs = {0, 99'000};  // 9.9 ms of 10
+  EXPECT_FALSE(budget.is_spent(runs, kRunNs));
+  runs = {0, 101'000};
+  EXPECT_TRUE(budget.is_spent(runs, kRunNs));
+  EXPECT_LT(budget.next(runs, kRunNs, 50'000'000).on_ns, 400'000'000);
+  EXPECT_FALSE(budget.is_spent(runs, kRunNs)) << "what was paid is paid";
+}
+
 TEST(Budget, AllOfTheTimeIsNeverExceeded) {
   Budget budget(1, kPeriod, 1);
   Machine machine{{50'000'000}};  // five times what a CPU has: an estimate that went wrong

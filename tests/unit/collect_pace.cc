@@ -8,39 +8,74 @@ namespace {
 
 constexpr uint64_t second = 1'000'000'000;
 
+// Of samples that take so long each.
+struct Samples {
+  uint64_t count = 0;
+  uint64_t took_ns = 0;
+
+  uint64_t come(Pace& pace, uint64_t each_ns, uint64_t now, uint64_t more = 500) {
+    count += more;
+    took_ns += more * each_ns;
+    return pace.look(count, took_ns, now);
+  }
+};
+
 TEST(Pace, WhatIsCheapTicksAsAskedFor) {
   Pace pace(997, 0.005, 0);
-  EXPECT_EQ(pace.look(4'000, second), 997);
-  EXPECT_NEAR(pace.cost(4'000), 0.004, 1e-4);
+  Samples samples;
+  EXPECT_EQ(samples.come(pace, 4'000, second), 997);
+  EXPECT_NEAR(pace.cost(), 0.004, 1e-4);
   EXPECT_DOUBLE_EQ(pace.ticks(3 * second), 3 * 997);
 }
 
 TEST(Pace, WhatIsDearTicksSlower) {
   Pace pace(997, 0.005, 0);
-  EXPECT_EQ(pace.look(10'000, second), 500);
-  EXPECT_NEAR(pace.cost(10'000), 0.005, 1e-4);
+  Samples samples;
+  EXPECT_EQ(samples.come(pace, 10'000, second), 500);
+  EXPECT_NEAR(pace.cost(), 0.005, 1e-4);
   EXPECT_DOUBLE_EQ(pace.ticks(2 * second), 997 + 500);
+}
+
+// However long it was cheap.
+TEST(Pace, WhatGetsDearIsMetAtOnce) {
+  Pace pace(997, 0.005, 0);
+  Samples samples;
+  EXPECT_EQ(samples.come(pace, 2'000, 1000 * second, 1'000'000), 997);
+  EXPECT_EQ(samples.come(pace, 20'000, 1001 * second, 100), 250);
+}
+
+TEST(Pace, FewSamplesSayNothing) {
+  Pace pace(997, 0.005, 0);
+  Samples samples;
+  EXPECT_EQ(samples.come(pace, 90'000, second, 10), 997);
+  EXPECT_EQ(pace.cost(), 0);
 }
 
 TEST(Pace, ItTicksFasterAgainButNotThanAskedFor) {
   Pace pace(997, 0.005, 0);
-  EXPECT_EQ(pace.look(10'000, second), 500);
-  EXPECT_EQ(pace.look(8'000, 2 * second), 625);
-  EXPECT_EQ(pace.look(1'000, 3 * second), 997);
+  Samples samples;
+  EXPECT_EQ(samples.come(pace, 10'000, second), 500);
+  EXPECT_EQ(samples.come(pace, 6'000, 2 * second), 625) << "half believed";
+  for (uint64_t at = 3; at < 9; ++at) samples.come(pace, 1'000, at * second);
+  EXPECT_EQ(pace.hz(), 997);
 }
 
 TEST(Pace, SmallChangesAreNone) {
   Pace pace(997, 0.005, 0);
-  EXPECT_EQ(pace.look(10'000, second), 500);
-  EXPECT_EQ(pace.look(9'600, 2 * second), 500);
-  EXPECT_EQ(pace.look(0, 3 * second), 500);
+  Samples samples;
+  EXPECT_EQ(samples.come(pace, 10'000, second), 500);
+  EXPECT_EQ(samples.come(pace, 9'600, 2 * second), 500);
 }
 
 TEST(Pace, ThereIsALeastFrequency) {
   Pace pace(997, 0.0001, 0);
-  EXPECT_EQ(pace.look(50'000, second), 49);
   Pace slow(19, 0.0001, 0);
-  EXPECT_EQ(slow.look(50'000, second), 19);
+  for (Pace* p : {&pace, &slow}) {
+    Samples samples;
+    samples.come(*p, 50'000, second);
+  }
+  EXPECT_EQ(pace.hz(), 49);
+  EXPECT_EQ(slow.hz(), 19);
 }
 
 }  // namespace
