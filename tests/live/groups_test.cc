@@ -54,7 +54,10 @@ class GroupsTest : public PairTest {
 TEST_F(GroupsTest, ThreadsAtThreeToOne) {
   const int pid = stage_.start(nullptr, {"pk_threads", "--shares", "30:10"}, last_cpu());
   const std::string time = in_guest() ? "8" : "3";
-  ASSERT_EQ(run_pkprof({"record", "--threads", "-F", "1997", "-d", time, "-o", file_}).status, 0);
+  ASSERT_EQ(
+      run_pkprof({"record", "--threads", "-F", "1997", "--budget", "100", "-d", time, "-o", file_})
+          .status,
+      0);
   const Report whole = read_report(file_);
   const Groups groups = groups_of(file_, "thread");
   const json* heavy = groups.find("comm", "burn-30");
