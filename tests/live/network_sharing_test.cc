@@ -83,7 +83,7 @@ TEST_F(NetworkSharingTest, TwoConnectionsOfTwoServers) {
   const int two = serve({"pk_tcp", "serve", "--port", "7002", "--mode", "echo"});
   const auto talk_at = [&](const char* port, int rate) {
     return talk({"pk_tcp", "rr", "--to", Pair::kServer4, "--port", port, "--rate",
-                 std::to_string(in_guest() ? rate / 20 : rate)});
+                 std::to_string(in_guest() ? rate / 100 : rate)});
   };
   const int fast = talk_at("7001", 6000);
   const int slow = talk_at("7002", 2000);

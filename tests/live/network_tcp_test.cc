@@ -81,8 +81,10 @@ TEST_F(NetworkTcpTest, PacedByTheFqQdisc) {
     GTEST_SKIP() << "this kernel lacks: sch_fq (" << r.error().message << ")";
   }
   const int server = serve({"pk_tcp", "serve", "--port", "7001"});
+  // What cannot be reached without is not paced.
+  const char* pace = in_guest() ? "3000000" : "60000000";
   const int client = talk({"pk_tcp", "stream", "--to", Pair::kServer4, "--port", "7001", "--pacing",
-                           "60000000", "--size", "16384"});
+                           pace, "--size", "16384"});
   const Report report = expect_ends_are_charged({server, client}, 98);
   EXPECT_GT(report.sum([](const Flow& f) { return f.source == "softirq:NET_TX"; }), 0)
       << describe(report);
