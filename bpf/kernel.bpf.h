@@ -321,6 +321,10 @@ struct pglist_data {
 	int node_id;
 };
 
+struct rcu_data {
+	int cpu;
+};
+
 #pragma clang attribute pop
 
 #endif

@@ -69,11 +69,16 @@ static __always_inline __u64 pk_handed_over(__u64 skb, struct pk_packet_info *in
 	return info->waits ? info->object : pk_packet_object(skb, info);
 }
 
-/* A sample's worth of NET_RX was for this object: of receiving, or of telling other CPUs. */
+/*
+ * A sample's worth was for this object: of receiving, or of telling other CPUs; of sending that was
+ * put off.
+ */
 static __always_inline void pk_net_vote(struct pk_cpu *c, __u64 object, const struct pk_charge *charge)
 {
-	if (charge->vec == PK_VEC_NET_RX && charge->samples)
+	if (charge->samples && charge->vec == PK_VEC_NET_RX)
 		pk_vote(c, pk_network_object(), object, charge->ns, PK_VOTE_FADES);
+	else if (charge->samples && charge->vec == PK_VEC_NET_TX)
+		pk_vote(c, pk_sending_object(), object, charge->ns, PK_VOTE_FADES);
 }
 
 static __always_inline int pk_net_hash(struct pk_cpu *c, __u64 object, struct pk_charge *charge)

@@ -196,7 +196,7 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		object = pk_sock_object(c->tx_sk);
 		if (place->vec == PK_VEC_TASKLET)
 			c->sender = object;
-		return pk_hash(c, object, charge);
+		return pk_net_hash(c, object, charge);
 	}
 	/* Telling other CPUs of packets queued for them: what was just sent over a veth, */
 	if (place->at & PK_AT_STEER && c->tx_sk)
@@ -227,10 +227,11 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 	c->guess = 0;
 	if (place->at & (PK_AT_SEND | PK_AT_QDISC)) {
 		phase = PK_PHASE_TRANSMIT;
-		if (place->at & PK_AT_SEND) {
-			c->object = pk_deferred_sender(c);
-			c->guess = 1;
-		}
+		c->guess = 1;
+		/* A queue may hold its packets back for now: it has nothing to name. */
+		c->object = place->at & PK_AT_SEND	   ? pk_deferred_sender(c) :
+			    place->vec == PK_VEC_NET_TX ? pk_sending_object() :
+							  pk_network_object();
 	} else if (place->vec == PK_VEC_HRTIMER || place->vec == PK_VEC_TASKLET) {
 		phase = PK_PHASE_TRANSMIT;
 		charge->reason = PK_UNTRACKED;

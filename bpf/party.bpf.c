@@ -5,6 +5,9 @@
 #include "run.bpf.h"
 #include "served.bpf.h"
 
+__u64 huge_scan = 0;
+__u64 huge_scan_sampled = 0;
+
 int pk_cast_votes(struct pk_cpu *c)
 {
 	struct pk_vote_key key;
@@ -112,6 +115,17 @@ __u64 pk_thread_work(__u64 taskp)
 	return work ? (__u64)BPF_CORE_READ(work, func) : 0;
 }
 
+__u64 pk_callbacks_object(__u64 taskp)
+{
+	struct task_struct *task = (void *)taskp;
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	if (addresses.known[PK_KNOWN_RCU_OFFLOADED] &&
+	    pk_thread_function(task) == addresses.known[PK_KNOWN_RCU_OFFLOADED])
+		cpu = BPF_CORE_READ((struct rcu_data *)pk_thread_data(task), cpu);
+	return pk_rcu_object(cpu);
+}
+
 /* The transaction that a journal's thread commits, or did last: of those who had a part in it. */
 static __noinline __u64 pk_journal_party(__u64 journalp)
 {
@@ -128,14 +142,23 @@ static __noinline __u64 pk_journal_party(__u64 journalp)
 }
 
 /* Threads that have one thing to do. */
-static __noinline __u64 pk_lone_thread_party(__u64 taskp)
+static __noinline __u64 pk_lone_thread_party(__u64 taskp, __u32 *basis)
 {
 	struct task_struct *task = (void *)taskp;
 	__u64 function = pk_thread_function(task);
 	void *data = pk_thread_data(task);
 
-	if (!function)
+	if (!function || !basis)
 		return 0;
+	*basis = PK_BASIS_OWNER;
+	if (function == addresses.known[PK_KNOWN_KHUGEPAGED]) {
+		huge_scan_sampled = 1;
+		return pk_huge_object();
+	}
+	*basis = PK_BASIS_QUEUER;
+	if (function == addresses.known[PK_KNOWN_OOM_REAPER])
+		return pk_noted(pk_reaper_object());
+	*basis = PK_BASIS_VOTED;
 	if (function == addresses.known[PK_KNOWN_JOURNAL])
 		return pk_journal_party((__u64)data);
 	if (function == addresses.known[PK_KNOWN_KSWAPD])
@@ -201,8 +224,7 @@ __u64 pk_thread_party(__u64 taskp, __u32 *basis)
 	queued = pk_thread_queue_work(task);
 	if (queued)
 		return pk_noted(pk_work_object((__u64)queued, (__u64)BPF_CORE_READ(queued, func)));
-	*basis = PK_BASIS_VOTED;
-	return pk_lone_thread_party(taskp);
+	return pk_lone_thread_party(taskp, basis);
 }
 
 __u64 pk_party_now(struct pk_cpu *c)

@@ -24,9 +24,12 @@ enum {
 	PK_SALT_JOURNAL = 0x6a62,
 	PK_SALT_KSWAPD = 0x6b73,
 	PK_SALT_KCOMPACTD = 0x6b63,
+	PK_SALT_HUGE = 0x6875,
+	PK_SALT_REAPER = 0x6f6f,
 	PK_SALT_RCU = 0x7263,
 	PK_SALT_TIMER = 0x746d,
 	PK_SALT_NETWORK = 0x6e65,
+	PK_SALT_SENDING = 0x7365,
 	PK_SALT_DISK = 0x6469,
 	PK_SALT_CALL = 0x6361,
 	PK_SALT_RESCHEDULE = 0x7265,
@@ -59,15 +62,36 @@ static __always_inline __u64 pk_loop_object(__u64 device)
 }
 
 /* What RCU puts off on a CPU is for whoever uses the kernel there. */
-static __always_inline __u64 pk_rcu_object(void)
+static __always_inline __u64 pk_rcu_object(__u32 cpu)
 {
-	return pk_object_of(PK_SALT_RCU, bpf_get_smp_processor_id(), 0);
+	return pk_object_of(PK_SALT_RCU, cpu, 0);
+}
+
+/* The one thread that frees the memory of killed processes. */
+static __always_inline __u64 pk_reaper_object(void)
+{
+	return pk_object_of(PK_SALT_REAPER, 0, 0);
+}
+
+/* The number of khugepaged's scan of a part of some process's memory; whether a sample met it. */
+extern __u64 huge_scan;
+extern __u64 huge_scan_sampled;
+
+static __always_inline __u64 pk_huge_object(void)
+{
+	return pk_object_of(PK_SALT_HUGE, huge_scan, 0);
 }
 
 /* What a CPU does for the network before it sees a packet is for those whose packets it handles. */
 static __always_inline __u64 pk_network_object(void)
 {
 	return pk_object_of(PK_SALT_NETWORK, bpf_get_smp_processor_id(), 0);
+}
+
+/* The same of sending that was put off. */
+static __always_inline __u64 pk_sending_object(void)
+{
+	return pk_object_of(PK_SALT_SENDING, bpf_get_smp_processor_id(), 0);
 }
 
 /* The same for disks, before it sees a request. */
@@ -115,6 +139,9 @@ __u64 pk_context_object(__u64 task);
 
 /* The function of the piece of work that a kernel thread is at; 0: it is at none. */
 __u64 pk_thread_work(__u64 task);
+
+/* Whose callbacks of RCU a kernel thread runs: those put off on this CPU, or on the one it is for. */
+__u64 pk_callbacks_object(__u64 task);
 
 /* Whom a kernel thread works for, and why so; 0 if that is not known. */
 __u64 pk_thread_party(__u64 task, __u32 *basis);

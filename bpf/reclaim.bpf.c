@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Memory: kswapd and kcompactd work for those whose allocations found too little, in proportion
- * to how often they did; the more recent, the more it counts.
+ * to how often they did; the more recent, the more it counts. The reaper of the killed works for
+ * whoever found nothing at all.
  */
 #include "hook.bpf.h"
 #include "party.bpf.h"
@@ -26,15 +27,29 @@ int BPF_PROG(pk_kcompactd_woken, int node)
 		       PK_VOTE_FADES);
 }
 
-/* khugepaged works for one process's memory at a time, which names its owner. */
-SEC("?tp_btf/mm_khugepaged_scan_pmd")
-int BPF_PROG(pk_khugepaged_scan, struct mm_struct *mm)
+/* In the context of the allocation that could not be served. */
+SEC("?raw_tp/mark_victim")
+int pk_oom_victim(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u64 party = 0;
+	struct pk_cpu *c = pk_rare_hook();
 
-	pk_rare_hook();
+	pk_note(pk_reaper_object(), pk_party_now(c));
+	return 0;
+}
+
+/* khugepaged works for one process's memory at a time, and names it at the end of each part. */
+SEC("?raw_tp")
+int pk_khugepaged_scan(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct mm_struct *mm = (void *)ctx->args[0];
+	struct pk_cpu *c = pk_rare_hook();
+
+	if (!c || !huge_scan_sampled)
+		return 0;
 	if (bpf_core_field_exists(struct mm_struct, owner))
-		party = pk_process_of_task((__u64)BPF_CORE_READ(mm, owner));
-	pk_note(pk_context_object(bpf_get_current_task()), party);
+		pk_vote(c, pk_huge_object(), pk_process_of_task((__u64)BPF_CORE_READ(mm, owner)), 1,
+			PK_VOTE_ADDS);
+	huge_scan_sampled = 0;
+	huge_scan++;
 	return 0;
 }

@@ -266,6 +266,9 @@ enum pk_known {
 	PK_KNOWN_JOURNAL,         /* the thread of a file system's journal */
 	PK_KNOWN_KSWAPD,
 	PK_KNOWN_KCOMPACTD,
+	PK_KNOWN_KHUGEPAGED,
+	PK_KNOWN_OOM_REAPER,
+	PK_KNOWN_RCU_OFFLOADED,   /* a thread that frees what another CPU put off */
 	PK_KNOWN_WAKEUP,          /* a high-resolution timer that wakes a process */
 	PK_KNOWN_TICK,            /* one that is the kernel's clock */
 	PK_KNOWN_PERF_CLOCK,      /* one that takes samples */

@@ -97,6 +97,9 @@ constexpr Address known_addresses[] = {
     {"kjournald2", PK_KNOWN_JOURNAL},
     {"kswapd", PK_KNOWN_KSWAPD},
     {"kcompactd", PK_KNOWN_KCOMPACTD},
+    {"khugepaged", PK_KNOWN_KHUGEPAGED},
+    {"oom_reaper", PK_KNOWN_OOM_REAPER},
+    {"rcu_nocb_cb_kthread", PK_KNOWN_RCU_OFFLOADED},
     {"hrtimer_wakeup", PK_KNOWN_WAKEUP},
     {"tick_nohz_handler", PK_KNOWN_TICK},  // in 6.9
     {"tick_sched_timer", PK_KNOWN_TICK},

@@ -31,6 +31,7 @@ constexpr const char* sleepers = "interrupts: whose timers";
 constexpr const char* calls = "interrupts: who has other CPUs call functions";
 constexpr const char* reschedules = "interrupts: who has other CPUs look for tasks";
 constexpr const char* huge_pages = "memory: whose pages khugepaged joins";
+constexpr const char* killing = "memory: who makes the kernel kill";
 
 constexpr Need needs[] = {
     {packets, "network softirq time cannot be charged to receivers"},
@@ -60,6 +61,7 @@ constexpr Need needs[] = {
     {calls, "function calls between CPUs are the kernel's"},
     {reschedules, "reschedule interrupts are the kernel's"},
     {huge_pages, "the work of khugepaged stays unclaimed"},
+    {killing, "the work of the oom reaper stays unclaimed"},
 };
 
 constexpr Hook hooks[] = {
@@ -94,6 +96,8 @@ constexpr Hook hooks[] = {
     {"pk_kcompactd_woken", compacting, "mm_compaction_wakeup_kcompactd", 1, false, 0,
      HookGroup::always},
     {"pk_khugepaged_scan", huge_pages, "mm_khugepaged_scan_pmd", 1, false, 0, HookGroup::always},
+    {"pk_khugepaged_scan", huge_pages, "mm_khugepaged_scan_file", 1, false, 0, HookGroup::always},
+    {"pk_oom_victim", killing, "mark_victim", 1, false, 0, HookGroup::always},
     {"pk_irq_entry", interrupts, "irq_handler_entry", 2, false, 0, HookGroup::interrupts},
     {"pk_irq_exit", interrupts, "irq_handler_exit", 1, false, 0, HookGroup::interrupts},
     {"pk_local_timer_entry", interrupts, "local_timer_entry", 1, false, 0, HookGroup::interrupts},

@@ -21,8 +21,23 @@ namespace {
 
 using namespace pkprof::workload;
 
+// So many operations a second; 0: as many as can be. It sleeps for a millisecond or more at a time.
+class Pace {
+ public:
+  explicit Pace(double rate) : rate_(rate) {}
+  void keep_to(uint64_t done) const {
+    if (rate_ <= 0) return;
+    const uint64_t due = start_ + static_cast<uint64_t>(static_cast<double>(done) / rate_ * 1e9);
+    if (due > now_ns() + 1'000'000) sleep_until_ns(due + 1'000'000);
+  }
+
+ private:
+  double rate_;
+  uint64_t start_ = now_ns();
+};
+
 // A pseudo-terminal: what is written to one side a kworker carries to the other.
-uint64_t terminal() {
+uint64_t terminal(const Pace& pace) {
   const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (master < 0 || grantpt(master) || unlockpt(master)) die("a pseudo-terminal");
   const int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -41,6 +56,7 @@ uint64_t terminal() {
       if (got > 0) left -= got;
     }
     bytes += static_cast<uint64_t>(n);
+    pace.keep_to(bytes / sizeof text);
   }
   return bytes;
 }
@@ -69,13 +85,13 @@ uint64_t timeouts(int threads) {
 }
 
 // Sockets opened and closed: each is freed when no CPU can see it any more.
-uint64_t close_sockets() {
+uint64_t close_sockets(const Pace& pace) {
   uint64_t sockets = 0;
   while (!stopped()) {
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) die("socket");
     close(fd);
-    ++sockets;
+    pace.keep_to(++sockets);
   }
   return sockets;
 }
@@ -116,11 +132,11 @@ uint64_t naps(int threads) {
 }
 
 // Interrupts every CPU that runs a process which asked to take part.
-uint64_t barriers() {
+uint64_t barriers(const Pace& pace) {
   uint64_t done = 0;
   while (!stopped()) {
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0)) die("membarrier");
-    ++done;
+    pace.keep_to(++done);
   }
   return done;
 }
@@ -133,21 +149,24 @@ int run(int argc, char** argv) {
   std::string mode;
   int threads = 200;
   int hz = 5000;
+  double rate = 0;
   app.add("mode", mode, "terminal, timeouts, sockets, ticks, naps, barriers")
       .required()
       .one_of({"terminal", "timeouts", "sockets", "ticks", "naps", "barriers"});
   app.add("--threads", threads, "of timeouts and naps").positive();
   app.add("--hz", hz, "of ticks").range(1, 100'000);
+  app.add("--rate", rate, "of terminal (2 KiB each), sockets, barriers: a second; 0: no limit");
   if (const auto end = app.parse(argc, argv)) return *end;
   begin(common);
   say_ready();
   const uint64_t start = now_ns();
-  const uint64_t done = mode == "terminal"   ? terminal()
+  const Pace pace(rate);
+  const uint64_t done = mode == "terminal"   ? terminal(pace)
                         : mode == "timeouts" ? timeouts(threads)
                         : mode == "ticks"    ? ticks(hz)
                         : mode == "naps"     ? naps(threads)
-                        : mode == "barriers" ? barriers()
-                                             : close_sockets();
+                        : mode == "barriers" ? barriers(pace)
+                                             : close_sockets(pace);
   print_result({{"program", "pk_defer"}, {"wall_ns", now_ns() - start}, {"done", done}});
   return 0;
 }

@@ -42,7 +42,8 @@ void be(Thread& self) {
   self.tid = gettid();
 }
 
-// Each round every thread burns its share, and they wait for each other.
+// Each round every thread burns up to its shares so far, and they wait for each other: what a thread
+// used too much of, also in waiting, is off its next round, and the proportions hold.
 void burn_together(std::vector<Thread>& threads) {
   bool go = true;
   const auto next = [&]() noexcept { go = !stopped(); };
@@ -52,8 +53,8 @@ void burn_together(std::vector<Thread>& threads) {
   for (Thread& self : threads) {
     running.emplace_back([&] {
       be(self);
-      while (go) {
-        const uint64_t until = own_cpu_ns() + self.share * 1'000'000;
+      for (uint64_t until = 0; go;) {
+        until += self.share * 1'000'000;
         while (own_cpu_ns() < until) work();
         round.arrive_and_wait();
       }

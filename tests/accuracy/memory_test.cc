@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory: the kernel's threads that free it, join it and put it together, for those who need it.
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+#include "table.h"
+#include "testdisk.h"
+
+namespace pkprof::accuracy {
+namespace {
+
+using namespace std::chrono_literals;
+using live::Flow;
+using live::must;
+using testnet::Argv;
+
+// A setting of the kernel's, as it was before when the test ends.
+class Setting {
+ public:
+  Setting(std::string path, const std::string& value)
+      : path_(std::move(path)), before_(live::read_file(path_)) {
+    live::write_file(path_, value);
+  }
+  ~Setting() { std::ofstream(path_) << before_; }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  std::string path_;
+  std::string before_;
+};
+
+// A control group whose members have so much memory together.
+class MemoryGroup {
+ public:
+  static std::optional<MemoryGroup> create(uint64_t bytes) {
+    const std::string root = must(testnet::run_command(
+        {"awk", R"($3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { printf "%s", $2; exit })",
+         "/proc/mounts"}));
+    if (!root.empty()) return in(root, "memory.limit_in_bytes", "memory.usage_in_bytes", bytes);
+    const std::string unified = must(testnet::run_command(
+        {"awk", R"($3 == "cgroup2" { printf "%s", $2; exit })", "/proc/mounts"}));
+    if (unified.empty()) return {};
+    std::ofstream(unified + "/cgroup.subtree_control") << "+memory\n";
+    return in(unified, "memory.max", "memory.current", bytes);
+  }
+  ~MemoryGroup() {
+    for (int i = 0; !path_.empty() && i < 100 && rmdir(path_.c_str()) != 0; ++i)
+      std::this_thread::sleep_for(20ms);
+  }
+  MemoryGroup(MemoryGroup&& other) noexcept
+      : path_(std::exchange(other.path_, {})), usage_(other.usage_) {}
+  MemoryGroup& operator=(MemoryGroup&&) = delete;
+
+  void add(int pid) const { live::write_file(path_ + "/cgroup.procs", std::to_string(pid)); }
+  [[nodiscard]] uint64_t used() const { return std::stoull(live::read_file(path_ + "/" + usage_)); }
+
+ private:
+  MemoryGroup(std::string path, const char* usage) : path_(std::move(path)), usage_(usage) {}
+
+  static std::optional<MemoryGroup> in(const std::string& root, const char* limit,
+                                       const char* usage, uint64_t bytes) {
+    std::string path = root + "/pkprof-memory-XXXXXX";
+    if (mkdtemp(path.data()) == nullptr) return {};
+    MemoryGroup group(path, usage);
+    if (!std::filesystem::exists(path + "/" + limit)) return {};
+    live::write_file(path + "/" + limit, std::to_string(bytes));
+    return group;
+  }
+
+  std::string path_;
+  const char* usage_;
+};
+
+// A file system on which whoever writes waits, uninterruptibly, while this lives.
+class Frozen {
+ public:
+  explicit Frozen(int fd) : fd_(fd) {
+    if (ioctl(fd_, FIFREEZE, 0) != 0) throw std::runtime_error("FIFREEZE");
+  }
+  ~Frozen() { ioctl(fd_, FITHAW, 0); }
+  Frozen(const Frozen&) = delete;
+  Frozen& operator=(const Frozen&) = delete;
+
+ private:
+  int fd_;
+};
+
+// Memory of the machine in MiB: free, or to be had from caches.
+uint64_t available_mb() {
+  std::ifstream in("/proc/meminfo");
+  for (std::string name; in >> name;)
+    if (name == "MemAvailable:") {
+      uint64_t kb = 0;
+      in >> kb;
+      return kb >> 10;
+    }
+  return 0;
+}
+
+uint64_t vmstat(const std::string& wanted) {
+  std::ifstream in("/proc/vmstat");
+  uint64_t value = 0;
+  for (std::string name; in >> name >> value;)
+    if (name == wanted) return value;
+  return 0;
+}
+
+bool wait_until(const std::function<bool()>& done, std::chrono::seconds most) {
+  const auto deadline = std::chrono::steady_clock::now() + most;
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(20ms);
+  }
+  return true;
+}
+
+std::function<bool(const Flow&)> thread_named(const char* name) {
+  return [source = std::string("kthread:") + name](const Flow& f) {
+    return f.source.starts_with(source);
+  };
+}
+
+class MemoryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    live::skip_unless_able();
+    if (IsSkipped()) return;
+    hog_ = stage_.start_hog(live::last_cpu());
+  }
+  void have_disk() {
+    auto disk = testnet::Disk::create({.megabytes = 64});
+    if (!disk) GTEST_SKIP() << disk.error().message;
+    disk_.emplace(std::move(*disk));
+  }
+  int use(Argv more) {
+    Argv argv = {"pk_memory"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return stage_.start(nullptr, argv, 0);
+  }
+  // A process that reads a file which is larger than the memory.
+  int read(const char* name, Argv more = {}) {
+    Argv argv = {"read", "--file", disk_->path(name), "--megabytes", "1000000"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return use(argv);
+  }
+  // All of the memory is full of files' pages.
+  static void wait_for_kswapd() {
+    const uint64_t before = vmstat("pgscan_kswapd");
+    if (!wait_until([&] { return vmstat("pgscan_kswapd") > before + 50'000; }, 120s))
+      throw std::runtime_error("kswapd has nothing to do");
+  }
+
+  live::Turn turn_;
+  std::optional<testnet::Disk> disk_;
+  live::Stage stage_;
+  int hog_ = 0;
+};
+
+// Their pages fill the memory.
+TEST_F(MemoryTest, TwoReadersAtThreeToOne) {
+  if (available_mb() > 40'000) GTEST_SKIP() << "more memory than can be filled in a test";
+  have_disk();
+  if (IsSkipped()) return;
+  {
+    live::Stage filling;
+    filling.start(nullptr,
+                  {"pk_memory", "read", "--file", disk_->path("more"), "--megabytes", "1000000"});
+    wait_for_kswapd();
+  }
+  const int one = read("one", {"--rate", "450"});
+  const int other = read("other", {"--rate", "150"});
+  const auto counts = thread_named("kswapd");
+  const Observed seen = measure("kswapd, 3:1", {{one, other}, hog_, {}, counts}, {85, 5},
+                                {.seconds = 20, .min_samples = 300});
+  // Not judged: a part is by how often someone woke kswapd, some hundred times in all.
+  show_ratio(seen.report, counts, one, other);
+}
+
+TEST_F(MemoryTest, SmallPagesAreJoined) {
+  const std::string knobs = "/sys/kernel/mm/transparent_hugepage/";
+  if (!std::filesystem::exists(knobs + "enabled") ||
+      live::read_file(knobs + "enabled").find("[never]") != std::string::npos)
+    GTEST_SKIP() << "no transparent huge pages";
+  const Setting pause(knobs + "khugepaged/scan_sleep_millisecs", "1");
+  const Setting failed(knobs + "khugepaged/alloc_sleep_millisecs", "10");
+  const Setting pages(knobs + "khugepaged/pages_to_scan", "65536");
+  const int user = use({"join", "--megabytes", "256"});
+  // Others on the machine may have pages to be joined.
+  const auto counts = [all = thread_named("khugepaged"), user, this](const Flow& f) {
+    return all(f) && (f.served < 0 || f.served == user || f.served == hog_);
+  };
+  measure("khugepaged", {{user}, hog_, {}, counts}, {85, 5}, {.min_samples = 200});
+}
+
+TEST_F(MemoryTest, FreeMemoryIsPutTogether) {
+  if (!std::filesystem::exists("/proc/sys/vm/compaction_proactiveness"))
+    GTEST_SKIP() << "no proactive compaction";
+  if (available_mb() > 8'000) GTEST_SKIP() << "more memory than can be torn to pieces in a test";
+  const int user = use({"compact", "--megabytes", std::to_string(available_mb() * 6 / 10)});
+  measure("kcompactd", {{user}, hog_, {}, thread_named("kcompactd")}, {85, 5},
+          {.min_samples = 100});
+}
+
+// The largest process of a group is killed for the one that asks for more, and cannot die, as it
+// waits for a disk: its memory is taken from it.
+TEST_F(MemoryTest, TheMemoryOfTheKilled) {
+  have_disk();
+  if (IsSkipped()) return;
+  const uint64_t mb = std::min<uint64_t>(available_mb() / 2, 1'500);
+  const auto group = MemoryGroup::create(mb << 20);
+  if (!group) GTEST_SKIP() << "no control group for memory";
+  const int victim =
+      use({"hold", "--file", disk_->path("file"), "--megabytes", std::to_string(mb * 8 / 10)});
+  const int asking = use({"grow", "--megabytes", std::to_string(mb * 4 / 10)});
+  for (const int pid : {victim, asking}) group->add(pid);
+  kill(victim, SIGUSR1);
+  ASSERT_TRUE(wait_until([&] { return group->used() >> 20 > mb * 7 / 10; }, 60s));
+  std::this_thread::sleep_for(500ms);  // it has all, and writes
+  std::optional<Frozen> frozen(disk_->fd());
+  live::TempDir dir;
+  live::Running record(live::pkprof_argv(
+      {"record", "-F", "1997", "--budget", "100", "-d", "8", "-o", dir.file("profile")}));
+  std::this_thread::sleep_for(1500ms);
+  kill(asking, SIGUSR1);  // its victim is given two seconds to die by itself
+  EXPECT_EQ(record.wait(), 0) << record.err();
+  frozen.reset();
+  const auto counts = thread_named("oom_reaper");
+  const Observed seen = note("oom reaper", live::read_report(dir.file("profile")),
+                             {{asking}, hog_, {}, counts}, {85, 5});
+  EXPECT_GE(seen.report.samples(seen.report.sum(counts)), 10) << describe(seen.report);
+}
+
+}  // namespace
+}  // namespace pkprof::accuracy
