@@ -44,6 +44,7 @@ static __always_inline void pk_net_at_packet(struct pk_cpu *c, __u64 skb,
 	c->packet = skb;
 	c->datagram = info->datagram;
 	c->object = info->object;
+	c->listener = info->listener;
 	c->waits = info->waits;
 	c->guess = 0;
 	c->shared = info->shared;
@@ -99,6 +100,12 @@ static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)
 	}
 	c->armed = PK_PHASE_NONE;
 }
+
+/*
+ * The number of a socket that is to be charged. A connection of TCP that no process has accepted, or
+ * has any more, is for whoever listens there, failing all else.
+ */
+__u64 pk_net_socket(struct pk_cpu *c, __u64 sk);
 
 /* The work is over and no hook named a socket. */
 int pk_net_close(struct pk_cpu *c);

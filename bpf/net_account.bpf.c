@@ -58,6 +58,25 @@ static __always_inline __u64 pk_net_heir(struct pk_cpu *c)
 	return c->waits ? *(volatile __u64 *)&c->object : 0;
 }
 
+__u64 pk_net_socket(struct pk_cpu *c, __u64 skp)
+{
+	struct sock *sk = (void *)skp;
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	__u8 state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	__u64 object = pk_sock_object(skp), net;
+	__u32 ports;
+
+	if (!c || (family != AF_INET && family != AF_INET6) || state == TCP_LISTEN)
+		return object;
+	if (state != TCP_NEW_SYN_RECV && state != TCP_TIME_WAIT &&
+	    (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP || BPF_CORE_READ(sk, sk_socket)))
+		return object;
+	ports = pk_sock_portpair(skp, BPF_CORE_READ(sk, __sk_common.skc_portpair));
+	net = (__u64)BPF_CORE_READ(sk, __sk_common.skc_net.net);
+	pk_vote(c, object, pk_listener_object(net, ports >> 16), 1, PK_VOTE_FAILING);
+	return object;
+}
+
 int pk_net_close(struct pk_cpu *c)
 {
 	__u64 heir;
@@ -70,6 +89,8 @@ int pk_net_close(struct pk_cpu *c)
 	} else if (c->receivers > 0 && c->receivers <= 4) {
 		pk_net_share(c, c->receivers);
 	} else if (heir) {
+		if (c->listener)
+			pk_vote(c, heir, c->listener, 1, PK_VOTE_FAILING);
 		pk_hash(c, heir, &c->charge);
 	} else {
 		pk_charge_party(c, &c->charge, c->object,
@@ -130,13 +151,14 @@ static __noinline int pk_as_last_received(struct pk_cpu *c)
 		return 0;
 	c->guess = 0;
 	if (c->sk && !pk_sock_listens(c->sk)) {
-		c->object = pk_sock_object(c->sk);
+		c->object = pk_net_socket(c, c->sk);
 		c->waits = 1;
 		return 0;
 	}
 	info = pk_info(c);
 	pk_parse_packet(c->skb, false, info);
 	c->object = info->object;
+	c->listener = info->listener;
 	c->waits = info->waits;
 	return 0;
 }
@@ -149,7 +171,7 @@ static __always_inline void pk_net_sample_packet(struct pk_cpu *c, struct pk_pla
 	bool tap = sk && BPF_CORE_READ(sk, __sk_common.skc_family) == AF_PACKET;
 
 	if (sk && tap == ((place->at & PK_AT_TAP) != 0) && !pk_sock_listens(c->sk)) {
-		pk_net_hash(c, pk_sock_object(c->sk), charge);
+		pk_net_hash(c, pk_net_socket(c, c->sk), charge);
 		return;
 	}
 	/* On its way out, and its hook has run; before that, what was sent last is another. */
@@ -163,7 +185,7 @@ static __always_inline void pk_net_sample_packet(struct pk_cpu *c, struct pk_pla
 			return;
 		}
 		if (!pk_sock_of_kernel(c->tx_sk)) {
-			pk_net_hash(c, pk_sock_object(c->tx_sk), charge);
+			pk_net_hash(c, pk_net_socket(c, c->tx_sk), charge);
 			return;
 		}
 	}
@@ -193,14 +215,14 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 	if (place->at & PK_AT_TRANSMIT) {
 		if (!c->tx_sk)
 			return pk_charge_nobody(c, charge, PK_FORWARDED);
-		object = pk_sock_object(c->tx_sk);
+		object = pk_net_socket(c, c->tx_sk);
 		if (place->vec == PK_VEC_TASKLET)
 			c->sender = object;
 		return pk_net_hash(c, object, charge);
 	}
 	/* Telling other CPUs of packets queued for them: what was just sent over a veth, */
 	if (place->at & PK_AT_STEER && c->tx_sk)
-		return pk_net_hash(c, pk_sock_object(c->tx_sk), charge);
+		return pk_net_hash(c, pk_net_socket(c, c->tx_sk), charge);
 	/* or what a driver handed over last. It may have gone on by now: by its address. */
 	if (place->at & PK_AT_STEER && !c->tx_sk && c->skb) {
 		pk_net_arm(c, place, charge, PK_PHASE_PACKET);
@@ -221,6 +243,7 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 				pk_charge_nobody(c, charge, PK_EXPIRED);
 	}
 	c->object = 0;
+	c->listener = 0;
 	c->packet = 0;
 	c->shared = 0;
 	c->waits = 0;
@@ -258,7 +281,7 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 			c->object = pk_network_object();
 		/* At the end of the task's own sending: its packet raised this softirq. */
 		if (place->inline_send && c->tx_sk && !(place->at & PK_AT_FREE)) {
-			c->object = pk_sock_object(c->tx_sk);
+			c->object = pk_net_socket(c, c->tx_sk);
 			c->waits = 1;
 			c->guess = 0;
 		}

@@ -135,8 +135,12 @@ int pk_socket_slow(struct pk_cpu *c, __u64 sk)
 		goto out;
 	}
 	/* A handshake is for who will have the connection, and its packets name that. */
-	object = pk_sock_listens(sk) && c->object ? c->object : pk_sock_object(sk);
 	c->charge.vec = PK_VEC_NET_RX;
+	if (pk_sock_listens(sk) && c->object) {
+		pk_net_close(c);
+		goto out;
+	}
+	object = pk_net_socket(c, sk);
 	n = c->receivers;
 	if (c->shared && !packet_socket && n < 4) {
 		c->sockets[n & 3] = object;

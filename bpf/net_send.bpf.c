@@ -22,7 +22,7 @@ static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 	switch (c->armed) {
 	case PK_PHASE_PACKET:
 		if (sk) {
-			pk_net_settle(c, pk_sock_object(sk));
+			pk_net_settle(c, pk_net_socket(c, sk));
 		} else if (skb == c->packet) {
 			/* Its receiver may be on this machine: then it brings the account there. */
 			pk_parse_packet(skb, false, info);
@@ -33,7 +33,7 @@ static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 	case PK_PHASE_TRANSMIT:
 	case PK_PHASE_ENTRY:
 		if (sk) {
-			pk_net_settle(c, pk_sock_object(sk));
+			pk_net_settle(c, pk_net_socket(c, sk));
 		} else if (c->armed == PK_PHASE_TRANSMIT) {
 			pk_charge_nobody(c, &c->charge, PK_FORWARDED);
 			c->armed = PK_PHASE_NONE;

@@ -41,7 +41,7 @@ __u64 pk_sock_object(__u64 skp)
 	net = (__u64)BPF_CORE_READ(sk, __sk_common.skc_net.net);
 	portpair = pk_sock_portpair(skp, BPF_CORE_READ(sk, __sk_common.skc_portpair));
 	if (state == TCP_LISTEN)
-		return pk_tcp_object(net, 0, 0, portpair);
+		return pk_listener_object(net, portpair >> 16);
 	if (family == AF_INET) {
 		local = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
 		remote = BPF_CORE_READ(sk, __sk_common.skc_daddr);
@@ -115,6 +115,7 @@ int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info)
 	info->object = 0;
 	info->datagram = 0;
 	info->ends = 0;
+	info->listener = 0;
 	info->shared = 0;
 	info->waits = 0;
 	info->reason = PK_EXPIRED;
@@ -183,11 +184,13 @@ int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info)
 		return 0;
 	info->ends = pk_mix(info->ends, (__u32)ports.source << 16 | ports.dest);
 	info->waits = l4 == IPPROTO_TCP;
-	if (l4 == IPPROTO_TCP)
+	if (l4 == IPPROTO_TCP) {
 		info->object = pk_tcp_object(net, local, remote,
 					     pk_portpair(ports.source, bpf_ntohs(ports.dest)));
-	else
+		info->listener = pk_listener_object(net, bpf_ntohs(ports.dest));
+	} else {
 		info->object = pk_udp_port_object(net, bpf_ntohs(ports.dest));
+	}
 	return 0;
 }
 

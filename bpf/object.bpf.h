@@ -86,6 +86,12 @@ static __always_inline __u64 pk_udp_port_object(__u64 net, __u16 lport)
  */
 __u64 pk_sock_object(__u64 skp);
 
+/* Sockets that listen on a port of TCP, whatever their address. */
+static __always_inline __u64 pk_listener_object(__u64 net, __u16 lport)
+{
+	return pk_tcp_object(net, 0, 0, pk_portpair(0, lport));
+}
+
 static __always_inline bool pk_sock_listens(__u64 skp)
 {
 	struct sock *sk = (void *)skp;

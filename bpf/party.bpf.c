@@ -52,6 +52,7 @@ int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kin
 		c->vote_key[who].party = party;
 		c->vote[who].fades = kind == PK_VOTE_FADES;
 		c->vote[who].anew = kind == PK_VOTE_BEGINS;
+		c->vote[who].failing = kind == PK_VOTE_FAILING;
 	}
 	c->vote[who].weight += weight;
 	return 0;

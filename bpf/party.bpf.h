@@ -122,8 +122,11 @@ static __always_inline __u64 pk_noted(__u64 object)
 	return (check ^ party) == object ? party : 0;
 }
 
-/* Whether older votes count less, or not at all from this one on. */
-enum pk_vote_kind { PK_VOTE_ADDS, PK_VOTE_FADES, PK_VOTE_BEGINS };
+/*
+ * Whether older votes count less, or not at all from this one on; or whether it counts only where
+ * nothing else is known in the end.
+ */
+enum pk_vote_kind { PK_VOTE_ADDS, PK_VOTE_FADES, PK_VOTE_BEGINS, PK_VOTE_FAILING };
 
 /* Adds to a party's part in an object. Runs of votes for the same are put together. */
 int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kind);

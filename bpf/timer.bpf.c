@@ -26,7 +26,7 @@ __u64 pk_timer_socket(__u64 timer, __u64 function)
 	if (kind == PK_TIMERS)
 		return 0;
 	offset = pk_timer_offset(kind);
-	return offset >= 0 ? pk_sock_object(timer - offset) : 0;
+	return offset >= 0 ? pk_net_socket(this_cpu(), timer - offset) : 0;
 }
 
 /* A timer on a sleeper's stack. */

@@ -219,8 +219,10 @@ struct pk_vote_key {
 
 struct pk_vote {
 	__u64 weight; /* in proportion to what the party is to bear */
-	__u32 fades;  /* what is older counts less */
-	__u32 anew;   /* the object begins anew: what was before does not count */
+	__u16 fades;  /* what is older counts less */
+	__u16 anew;   /* the object begins anew: what was before does not count */
+	__u16 failing; /* it counts only where nothing else is known in the end */
+	__u16 pad;
 };
 
 /* Functions whose frames tell the sampler where in asynchronous work it is. */
@@ -327,6 +329,7 @@ struct pk_packet_info {
 	__u64 object; /* TCP connection or UDP port it is addressed to, 0 for none */
 	__u64 ends;   /* both ends of it, in whatever namespace it is */
 	__u64 datagram; /* number of the datagram that this is a fragment of, 0 if it is whole */
+	__u64 listener; /* of TCP: who listens on the port, if anyone does */
 	__u8 waits;   /* a consumer will test for the object: it may stay on account */
 	__u8 reason;  /* to give when nobody claims it */
 	__u8 shared;  /* to a multicast or broadcast address: may have several receivers */
@@ -366,6 +369,7 @@ struct pk_cpu {
 	__u64 packet;    /* skb, in PK_PHASE_PACKET */
 	__u64 datagram;  /* number of the datagram of which the packet is a fragment, or 0 */
 	__u64 object;    /* that gets the charge if no hook names a better one; 0 for none */
+	__u64 listener;  /* on whose behalf, if .object is a connection that is never accepted */
 	__u64 carried;   /* number of the packet, if it came with an account of its own */
 	__u64 sockets[4]; /* receivers of a multicast packet so far */
 	__u32 receivers;

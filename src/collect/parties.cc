@@ -24,6 +24,11 @@ void Parties::add(std::span<const std::pair<pk_vote_key, pk_vote>> votes) {
     if (vote.anew) objects_[key.object].parties.clear();
   for (const auto& [key, vote] : votes) {
     Object& object = objects_[key.object];
+    if (vote.failing) {
+      object.instead = key.party;
+      object.round = round_;
+      continue;
+    }
     if (vote.fades && object.round != round_) {
       const double left = std::pow(fading, static_cast<double>(round_ - object.round));
       for (Party& p : object.parties) p.weight *= left;
@@ -49,7 +54,7 @@ void Parties::forget() {
   forgotten_ += std::erase_if(objects_, [&](const auto& o) { return o.second.round <= limit; });
 }
 
-void Parties::share_out(uint64_t party, double part, int depth, const Owner& owner,
+void Parties::share_out(uint64_t party, double part, int depth, const Asked& asked,
                         std::vector<Share>& shares) const {
   const auto give = [&](uint64_t label) {
     const auto it = std::ranges::find(shares, label, &Share::label);
@@ -59,19 +64,22 @@ void Parties::share_out(uint64_t party, double part, int depth, const Owner& own
       it->part += part;
   };
   if (!is_object(party)) return give(party);
-  if (const uint64_t label = owner(party)) return give(label);
+  if (const uint64_t label = asked.owner(party)) return give(label);
   const auto it = objects_.find(party);
   double all = 0;
   if (it != objects_.end())
     for (const Party& p : it->second.parties) all += p.weight;
-  if (all <= 0 || depth == deepest) return give(0);
+  if (depth == deepest) return give(0);
+  if (all <= 0 && asked.finally && it != objects_.end() && it->second.instead)
+    return share_out(it->second.instead, part, depth + 1, asked, shares);
+  if (all <= 0) return give(0);
   for (const Party& p : it->second.parties)
-    share_out(p.party, part * p.weight / all, depth + 1, owner, shares);
+    share_out(p.party, part * p.weight / all, depth + 1, asked, shares);
 }
 
-std::vector<Parties::Share> Parties::of(uint64_t object, const Owner& owner) const {
+std::vector<Parties::Share> Parties::of(uint64_t object, const Owner& owner, bool finally) const {
   std::vector<Share> shares;
-  share_out(object, 1, 0, owner, shares);
+  share_out(object, 1, 0, {owner, finally}, shares);
   if (shares.size() == 1 && shares[0].label == 0) shares.clear();
   return shares;
 }

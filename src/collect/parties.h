@@ -29,8 +29,10 @@ class Parties {
 
   // The votes since the last call. What fades counts a tenth as much with each call.
   void add(std::span<const std::pair<pk_vote_key, pk_vote>> votes);
-  // The parts add up to 1. Empty: nobody is known for any of it.
-  [[nodiscard]] std::vector<Share> of(uint64_t object, const Owner& owner) const;
+  // The parts add up to 1. Empty: nobody is known for any of it. `finally`: nobody else will be, so
+  // that what counts only in the end counts.
+  [[nodiscard]] std::vector<Share> of(uint64_t object, const Owner& owner,
+                                      bool finally = false) const;
   [[nodiscard]] uint64_t forgotten() const { return forgotten_; }
 
  private:
@@ -40,9 +42,14 @@ class Parties {
   };
   struct Object {
     std::vector<Party> parties;
-    uint64_t round = 0;  // in which it was voted for last
+    uint64_t instead = 0;  // whom it is for if there are none in the end
+    uint64_t round = 0;    // in which it was voted for last
   };
-  void share_out(uint64_t party, double part, int depth, const Owner& owner,
+  struct Asked {
+    const Owner& owner;
+    bool finally;
+  };
+  void share_out(uint64_t party, double part, int depth, const Asked& asked,
                  std::vector<Share>& shares) const;
   void forget();
 

@@ -293,9 +293,8 @@ Result<> Session::drain(bool last) {
     settled_ = now;
   }
   processes_.bury();
-  const auto parties = [this](uint64_t object) {
-    return parties_.of(object, [this](uint64_t o) { return kernel_->owner_of(o); });
-  };
+  const auto owner = [this](uint64_t object) { return kernel_->owner_of(object); };
+  const auto parties = [&](uint64_t object) { return parties_.of(object, owner); };
   // Where there are many files it takes long: asking has a hundredth of the time.
   if (recorder_->resolve_owners(parties) && (last || monotonic_ns() >= next_ask_)) {
     const uint64_t before = monotonic_ns();
@@ -303,6 +302,8 @@ Result<> Session::drain(bool last) {
     next_ask_ = monotonic_ns() + 100 * (monotonic_ns() - before);
     if (asked) recorder_->resolve_owners(parties);
   }
+  if (last)
+    recorder_->resolve_owners([&](uint64_t object) { return parties_.of(object, owner, true); });
   recorder_->make_room();
   return {};
 }

@@ -33,13 +33,13 @@ class DeferredTest : public testing::Test {
 };
 
 TEST_F(DeferredTest, WorkQueue) {
-  const int often = defer({"terminal", "--rate", "9000"});
-  const int seldom = defer({"terminal", "--rate", "3000"});
+  const int often = defer({"terminal", "--rate", "2500", "--threads", "3"});
+  const int seldom = defer({"terminal", "--rate", "2500"});
   // The terminals' own: other work of the machine is not ours.
   const auto counts = [](const Flow& f) { return f.source.starts_with("work:flush_to_ldisc"); };
   const Observed seen = measure("work queue, 3:1 (terminals)", {{often, seldom}, hog_, {}, counts},
-                                {95, 5}, {.seconds = 6, .min_samples = 500});
-  expect_three_to_one(seen.report, counts, often, seldom);
+                                {95, 5}, {.seconds = 6, .min_samples = 1000});
+  expect_ratio(seen.report, counts, often, seldom, stage_.ratio(often, seldom));
 }
 
 // Looking for what is due is the kernel's own; the timers' functions are for who waits.
@@ -50,19 +50,19 @@ TEST_F(DeferredTest, Timers) {
     return f.source == "softirq:TIMER" && f.served != live::kKernel;
   };
   const Observed seen = measure("timers of sleepers, 3:1", {{many, few}, hog_, {}, counts}, {95, 5},
-                                {.seconds = 6, .min_samples = 400});
-  expect_three_to_one(seen.report, counts, many, few);
+                                {.seconds = 8, .min_samples = 1000});
+  expect_ratio(seen.report, counts, many, few, stage_.ratio(many, few));
 }
 
 TEST_F(DeferredTest, Rcu) {
-  const int often = defer({"sockets", "--rate", "60000"});
-  const int seldom = defer({"sockets", "--rate", "20000"});
+  const int often = defer({"sockets", "--rate", "15000", "--threads", "3"});
+  const int seldom = defer({"sockets", "--rate", "15000"});
   const auto counts = [](const Flow& f) {
     return f.source == "softirq:RCU" && f.served != live::kKernel;
   };
   const Observed seen = measure("RCU, 3:1 (sockets closed)", {{often, seldom}, hog_, {}, counts},
-                                {85, 15}, {.min_samples = 400});
-  expect_three_to_one(seen.report, counts, often, seldom);
+                                {85, 15}, {.min_samples = 600});
+  expect_ratio(seen.report, counts, often, seldom, stage_.ratio(often, seldom));
 }
 
 // With rcu_nocbs, threads free what was put off on any CPU.
@@ -107,13 +107,12 @@ live::Report observe_timers() {
 }
 
 TEST_F(DeferredTest, TimersInInterrupts) {
-  // Not quite 3:1, or one's ticks would always, or never, be in the interrupts of the other's.
-  const int often = defer_here({"ticks", "--hz", "9001"});
-  const int seldom = defer_here({"ticks", "--hz", "2999"});
+  const int often = defer_here({"ticks", "--hz", "3000", "--threads", "3"});
+  const int seldom = defer_here({"ticks", "--hz", "3001"});  // in step with none of them
   const live::Report report = observe_timers();
   const auto counts = timers_interrupts(report, {often, seldom, hog_});
   note("interrupts of timers, 3:1", report, {{often, seldom}, hog_, {}, counts}, {95, 5});
-  expect_three_to_one(report, counts, often, seldom);
+  expect_ratio(report, counts, often, seldom, stage_.ratio(often, seldom));
 }
 
 TEST_F(DeferredTest, SleepersInInterrupts) {
@@ -122,19 +121,19 @@ TEST_F(DeferredTest, SleepersInInterrupts) {
   const live::Report report = observe_timers();
   const auto counts = timers_interrupts(report, {many, few, hog_});
   note("interrupts that wake sleepers, 3:1", report, {{many, few}, hog_, {}, counts}, {95, 5});
-  expect_three_to_one(report, counts, many, few);
+  expect_ratio(report, counts, many, few, stage_.ratio(many, few));
 }
 
 TEST_F(DeferredTest, BarriersOnOtherCpus) {
   PKPROF_NEEDS("interrupts: who has other CPUs call functions");
   stage_.stop(hog_);
   hog_ = stage_.start(nullptr, {"pk_hog", "--barriers"}, live::last_cpu());
-  const int often = defer({"barriers", "--rate", "30000"});
+  const int often = defer({"barriers", "--rate", "10000", "--threads", "3"});
   const int seldom = defer({"barriers", "--rate", "10000"});
   const auto calls = [](const Flow& f) { return f.source.starts_with("ipi:ipi_mb"); };
   const Observed seen = measure("calls on other CPUs, 3:1", {{often, seldom}, hog_, {}, calls},
-                                {95, 5}, {.min_samples = 100});
-  expect_three_to_one(seen.report, calls, often, seldom);
+                                {95, 5}, {.seconds = 4, .min_samples = 100});
+  expect_ratio(seen.report, calls, often, seldom, stage_.ratio(often, seldom));
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ TEST_F(DiskTest, TwoWritersAtThreeToOne) {
   const int other = use("other", {"--sync-mb", "4", "--rate", "60"});
   const Observed seen = measure("write-back of two, 3:1", {{one, other}, hog_, {}, is_disk_work},
                                 {95, 5}, {.seconds = 14, .min_samples = 1500});
-  expect_three_to_one(seen.report, is_disk_work, one, other);
+  expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 
 // Both write to the same file, each to its own part.
@@ -91,7 +91,7 @@ TEST_F(DiskTest, TwoWritersToOneFile) {
   const Syncing syncing(disk_->fd());
   const Observed seen = measure("write-back of one file", {{one, other}, hog_, {}, is_disk_work},
                                 {95, 5}, {.seconds = 14, .min_samples = 1500});
-  expect_three_to_one(seen.report, is_disk_work, one, other);
+  expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 
 TEST_F(DiskTest, Mapped) {
@@ -112,11 +112,11 @@ TEST_F(DiskTest, SmallFilesAndTheirJournal) {
 TEST_F(DiskTest, PastThePageCache) {
   have_disk({.direct = true});
   if (IsSkipped()) return;
-  const int one = use("one", {"--mode", "direct", "--rate", "600"});
-  const int other = use("other", {"--mode", "direct", "--rate", "200"});
+  const int one = use("one", {"--mode", "direct", "--rate", "100", "--threads", "3"});
+  const int other = use("other", {"--mode", "direct", "--rate", "100"});
   const Observed seen =
       measure("O_DIRECT writing, 3:1", {{one, other}, hog_, {}, is_disk_work}, {95, 5});
-  expect_three_to_one(seen.report, is_disk_work, one, other);
+  expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 
 TEST_F(DiskTest, ReadingPastThePageCache) {

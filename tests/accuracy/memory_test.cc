@@ -185,7 +185,7 @@ TEST_F(MemoryTest, TwoReadersAtThreeToOne) {
   const Observed seen = measure("kswapd, 3:1", {{one, other}, hog_, {}, counts}, {85, 5},
                                 {.seconds = 20, .min_samples = 300});
   // Not judged: a part is by how often someone woke kswapd, some hundred times in all.
-  show_ratio(seen.report, counts, one, other);
+  show_ratio(seen.report, counts, one, other, stage_.ratio(one, other));
 }
 
 TEST_F(MemoryTest, SmallPagesAreJoined) {

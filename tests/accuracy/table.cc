@@ -148,23 +148,21 @@ void remark(const std::string& text) {
 }
 
 double show_ratio(const live::Report& report, const std::function<bool(const live::Flow&)>& counts,
-                  int one, int other) {
+                  int one, int other, double truth) {
   const auto charged = [&](int served) {
     return static_cast<double>(
         report.sum([&](const live::Flow& f) { return counts(f) && f.served == served; }));
   };
   const double ratio = charged(one) / std::max(charged(other), 1.0);
   char text[64];
-  std::snprintf(text, sizeof text, "ratio %.2f:1", ratio);
+  std::snprintf(text, sizeof text, "ratio %.2f:1, truth %.2f:1", ratio, truth);
   remark(text);
   return ratio;
 }
 
-void expect_three_to_one(const live::Report& report,
-                         const std::function<bool(const live::Flow&)>& counts, int one, int other) {
-  const double ratio = show_ratio(report, counts, one, other);
-  EXPECT_GE(ratio, 2.7) << describe(report);
-  EXPECT_LE(ratio, 3.3) << describe(report);
+void expect_ratio(const live::Report& report, const std::function<bool(const live::Flow&)>& counts,
+                  int one, int other, double truth) {
+  EXPECT_NEAR(show_ratio(report, counts, one, other, truth), truth, truth / 10) << describe(report);
 }
 
 }  // namespace pkprof::accuracy

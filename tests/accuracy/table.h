@@ -48,11 +48,12 @@ Observed note(const std::string& scenario, live::Report report, const Work& work
               const Limits& limits);
 // A row's remark.
 void remark(const std::string& text);
-// Of what counts, what was for one over what was for the other; it is the row's remark.
+// Of what counts, what was for one over what was for the other. With the truth beside it, it is
+// the row's remark.
 double show_ratio(const live::Report& report, const std::function<bool(const live::Flow&)>& counts,
-                  int one, int other);
-// The same, and the test fails if it is not 3 within a tenth.
-void expect_three_to_one(const live::Report& report,
-                         const std::function<bool(const live::Flow&)>& counts, int one, int other);
+                  int one, int other, double truth);
+// The same, and the test fails if it is not the truth within a tenth.
+void expect_ratio(const live::Report& report, const std::function<bool(const live::Flow&)>& counts,
+                  int one, int other, double truth);
 
 }  // namespace pkprof::accuracy

@@ -48,7 +48,7 @@ TEST_F(AccuracyTest, TwoReceiversAtThreeToOne) {
   const Observed seen = measure("UDP to two, 3:1", {{one, two}, hog_, pinned}, {98, 1},
                                 {.seconds = 15, .min_samples = 6000, .frequency_hz = 3989});
   const auto counts = [&](const live::Flow& f) { return is_received_elsewhere(f, pinned); };
-  expect_three_to_one(seen.report, counts, one, two);
+  expect_ratio(seen.report, counts, one, two, 3);
 }
 
 TEST_F(AccuracyTest, TcpStream) {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -70,6 +71,17 @@ Child& Stage::child(int pid) {
 
 void Stage::stop(int pid) {
   std::erase_if(children_, [pid](const Child& child) { return child.pid() == pid; });
+}
+
+double Stage::ratio(int one, int other, const char* key) {
+  const auto rate = [&](int pid) {
+    testnet::Child& workload = child(pid);
+    must(workload.stop());
+    const auto result = nlohmann::json::parse(workload.last_line());
+    return result.at(key).get<double>() / result.at("wall_ns").get<double>();
+  };
+  const double first = rate(one);
+  return first / rate(other);
 }
 
 namespace {

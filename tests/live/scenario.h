@@ -29,6 +29,9 @@ class Stage {
   // The bystander: burns CPU where the packets are processed.
   int start_hog(int cpu);
   void stop(int pid);
+  // Stops two workloads: how often one did it over how often the other did, in the same time. By
+  // their own results, which say so under `key`.
+  [[nodiscard]] double ratio(int one, int other, const char* key = "done");
   [[nodiscard]] testnet::Child& child(int pid);
 
  private:

@@ -15,18 +15,23 @@ constexpr uint64_t kAda = 1ULL << 32, kBob = 2ULL << 32;
 constexpr uint64_t kFile = PK_OBJECT | 10, kDisk = PK_OBJECT | 11, kOther = PK_OBJECT | 12;
 
 Vote vote(uint64_t object, uint64_t party, uint64_t weight) {
-  return {{object, party}, {weight, 0, 0}};
+  return {{object, party}, {weight, 0, 0, 0, 0}};
 }
 Vote fading(uint64_t object, uint64_t party, uint64_t weight) {
-  return {{object, party}, {weight, 1, 0}};
+  return {{object, party}, {weight, 1, 0, 0, 0}};
 }
 Vote anew(uint64_t object, uint64_t party, uint64_t weight) {
-  return {{object, party}, {weight, 0, 1}};
+  return {{object, party}, {weight, 0, 1, 0, 0}};
 }
 
-std::map<uint64_t, double> of(const Parties& parties, uint64_t object, uint64_t owner = 0) {
+Vote failing(uint64_t object, uint64_t party) {
+  return {{object, party}, {1, 0, 0, 1, 0}};
+}
+
+std::map<uint64_t, double> of(const Parties& parties, uint64_t object, uint64_t owner = 0,
+                              bool finally = false) {
   std::map<uint64_t, double> shares;
-  for (const auto& [label, part] : parties.of(object, [&](uint64_t) { return owner; }))
+  for (const auto& [label, part] : parties.of(object, [&](uint64_t) { return owner; }, finally))
     shares[label] += part;
   return shares;
 }
@@ -40,6 +45,16 @@ TEST(Parties, TheOwnerComesFirst) {
   Parties parties;
   parties.add(std::vector{vote(kFile, kAda, 1)});
   EXPECT_EQ(of(parties, kFile, kBob), (std::map<uint64_t, double>{{kBob, 1}}));
+}
+
+TEST(Parties, WhatCountsOnlyInTheEnd) {
+  Parties parties;
+  parties.add(std::vector{failing(kFile, kDisk), vote(kDisk, kAda, 1)});
+  EXPECT_TRUE(of(parties, kFile).empty());
+  EXPECT_EQ(of(parties, kFile, 0, true), (std::map<uint64_t, double>{{kAda, 1}}));
+  EXPECT_EQ(of(parties, kFile, kBob, true), (std::map<uint64_t, double>{{kBob, 1}}));
+  parties.add(std::vector{vote(kFile, kBob, 1)});
+  EXPECT_EQ(of(parties, kFile, 0, true), (std::map<uint64_t, double>{{kBob, 1}}));
 }
 
 TEST(Parties, SplitByVotes) {

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,26 +62,19 @@ uint64_t terminal(const Pace& pace) {
   return bytes;
 }
 
-// Threads that wait for what never comes, a few ticks at a time.
-uint64_t timeouts(int threads) {
-  std::atomic<uint64_t> waits = 0;
-  std::vector<std::thread> all;
-  all.reserve(static_cast<size_t>(threads));
-  for (int i = 0; i < threads; ++i) {
-    all.emplace_back([&waits] {
-      const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-      if (fd < 0) die("socket");
-      const timeval wait = {0, 4000};
-      setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-      char byte = 0;
-      while (!stopped()) {
-        (void)!recv(fd, &byte, 1, 0);
-        ++waits;
-      }
-      close(fd);
-    });
+// Waits for what never comes, a few ticks at a time.
+uint64_t timeouts() {
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) die("socket");
+  const timeval wait = {0, 4000};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+  uint64_t waits = 0;
+  char byte = 0;
+  while (!stopped()) {
+    (void)!recv(fd, &byte, 1, 0);
+    ++waits;
   }
-  for (std::thread& t : all) t.join();
+  close(fd);
   return waits;
 }
 
@@ -96,13 +90,16 @@ uint64_t close_sockets(const Pace& pace) {
   return sockets;
 }
 
-// A clock that ticks in a hard interrupt; each tick is waited for, or it would be the last.
-uint64_t ticks(int hz) {
+// A clock that ticks in a hard interrupt; each tick is waited for, or it would be the last. Several
+// threads' clocks never tick together.
+uint64_t ticks(int hz, int threads) {
+  static std::atomic<int> started = 0;
+  const int turn = started++;
   const int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
   if (fd < 0) die("timerfd_create");
   itimerspec every{};
   every.it_interval.tv_nsec = 1'000'000'000 / hz;
-  every.it_value.tv_nsec = 1'000'000'000 / hz;
+  every.it_value.tv_nsec = every.it_interval.tv_nsec * (turn + threads) / threads;
   if (timerfd_settime(fd, 0, &every, nullptr)) die("timerfd_settime");
   uint64_t all = 0;
   while (!stopped()) {
@@ -113,21 +110,14 @@ uint64_t ticks(int hz) {
   return all;
 }
 
-// Threads that sleep for a moment, again and again: each is woken by a timer's interrupt.
-uint64_t naps(int threads) {
-  std::atomic<uint64_t> naps = 0;
-  std::vector<std::thread> all;
-  all.reserve(static_cast<size_t>(threads));
-  for (int i = 0; i < threads; ++i) {
-    all.emplace_back([&naps] {
-      while (!stopped()) {
-        const timespec moment = {0, 200'000};
-        nanosleep(&moment, nullptr);
-        ++naps;
-      }
-    });
+// Sleeps for a moment, again and again: each time it is woken by a timer's interrupt.
+uint64_t naps() {
+  uint64_t naps = 0;
+  while (!stopped()) {
+    const timespec moment = {0, 200'000};
+    nanosleep(&moment, nullptr);
+    ++naps;
   }
-  for (std::thread& t : all) t.join();
   return naps;
 }
 
@@ -147,13 +137,13 @@ int run(int argc, char** argv) {
   Common common;
   common.add_to(app);
   std::string mode;
-  int threads = 200;
+  int threads = 1;
   int hz = 5000;
   double rate = 0;
   app.add("mode", mode, "terminal, timeouts, sockets, ticks, naps, barriers")
       .required()
       .one_of({"terminal", "timeouts", "sockets", "ticks", "naps", "barriers"});
-  app.add("--threads", threads, "of timeouts and naps").positive();
+  app.add("--threads", threads, "that do it, each at that rate").positive();
   app.add("--hz", hz, "of ticks").range(1, 100'000);
   app.add("--rate", rate, "of terminal (2 KiB each), sockets, barriers: a second; 0: no limit");
   if (const auto end = app.parse(argc, argv)) return *end;
@@ -161,13 +151,21 @@ int run(int argc, char** argv) {
   say_ready();
   const uint64_t start = now_ns();
   const Pace pace(rate);
-  const uint64_t done = mode == "terminal"   ? terminal(pace)
-                        : mode == "timeouts" ? timeouts(threads)
-                        : mode == "ticks"    ? ticks(hz)
-                        : mode == "naps"     ? naps(threads)
-                        : mode == "barriers" ? barriers(pace)
-                                             : close_sockets(pace);
-  print_result({{"program", "pk_defer"}, {"wall_ns", now_ns() - start}, {"done", done}});
+  const std::function<uint64_t()> work = [&] {
+    return mode == "terminal"   ? terminal(pace)
+           : mode == "timeouts" ? timeouts()
+           : mode == "ticks"    ? ticks(hz, threads)
+           : mode == "naps"     ? naps()
+           : mode == "barriers" ? barriers(pace)
+                                : close_sockets(pace);
+  };
+  std::atomic<uint64_t> done = 0;
+  {
+    std::vector<std::jthread> others;
+    for (int i = 1; i < threads; ++i) others.emplace_back([&] { done += work(); });
+    done += work();
+  }
+  print_result({{"program", "pk_defer"}, {"wall_ns", now_ns() - start}, {"done", done.load()}});
   return 0;
 }
 

@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "workload.h"
 
@@ -24,6 +27,7 @@ struct Options {
   uint64_t from_mb = 0;
   double rate = 0;       // megabytes (or files) a second; 0: as fast as can be
   uint64_t sync_mb = 0;  // fdatasync after so many; 0: never
+  int threads = 1;       // each at a part of the file of its own
 };
 
 struct Done {
@@ -75,6 +79,19 @@ Done stream(const Options& options) {
   std::free(buffer);
   close(fd);
   return done;
+}
+
+Done stream_by_threads(const Options& options) {
+  std::atomic<uint64_t> bytes = 0;
+  {
+    std::vector<std::jthread> all;
+    for (int i = 0; i < options.threads; ++i) {
+      Options part = options;
+      part.from_mb += static_cast<uint64_t>(i) * options.megabytes;
+      all.emplace_back([&bytes, part] { bytes += stream(part).bytes; });
+    }
+  }
+  return {.bytes = bytes};
 }
 
 // A byte in each page of a mapping.
@@ -133,11 +150,13 @@ int run(int argc, char** argv) {
   app.add("--chunk-kb", options.chunk_kb, "of each write or read");
   app.add("--rate", options.rate, "megabytes (create: files) a second; 0: no limit");
   app.add("--sync-mb", options.sync_mb, "sync after so many megabytes (create: each file)");
+  app.add("--threads", options.threads, "of write, direct, read: each at that rate").positive();
   if (const auto end = app.parse(argc, argv)) return *end;
   begin(common);
   const uint64_t start = now_ns();
   const Done done = options.mode == "map"      ? map(options)
                     : options.mode == "create" ? create(options)
+                    : options.threads > 1      ? stream_by_threads(options)
                                                : stream(options);
   print_result({{"program", "pk_disk"},
                 {"wall_ns", now_ns() - start},

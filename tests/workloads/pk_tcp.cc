@@ -20,6 +20,7 @@ int run(int argc, char** argv) {
       .one_of({"sink", "echo"});
   server.add("--splice", serve.splice, "move the bytes with splice()");
   server.add("--prefork", serve.prefork, "processes that share the listening socket");
+  server.add("--accept-ms", serve.accept_ms, "sleep so long after each connection accepted");
   server.add("--work-us", serve.work_us, "CPU time to burn for each read");
 
   TcpClient client;

@@ -42,8 +42,8 @@ void be(Thread& self) {
   self.tid = gettid();
 }
 
-// Each round every thread burns up to its shares so far, and they wait for each other: what a thread
-// used too much of, also in waiting, is off its next round, and the proportions hold.
+// Each round every thread burns up to its shares so far, and they wait for each other: what a
+// thread used too much of, also in waiting, is off its next round, and the proportions hold.
 void burn_together(std::vector<Thread>& threads) {
   bool go = true;
   const auto next = [&]() noexcept { go = !stopped(); };

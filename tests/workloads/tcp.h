@@ -15,7 +15,8 @@ struct TcpServe {
   std::string mode = "sink";  // sink, echo
   bool splice = false;
   int prefork = 0;
-  uint64_t work_us = 0;  // CPU time to burn for each read
+  uint64_t work_us = 0;    // CPU time to burn for each read
+  uint64_t accept_ms = 0;  // to sleep after each connection accepted: the others wait
 };
 
 // Options of all the clients.

@@ -59,6 +59,10 @@ class Server {
       if (fd < 0) return;
       ++stats_.operations;
       watch(fd, EPOLLIN);
+      if (options_.accept_ms > 0) {
+        sleep_until_ns(now_ns() + options_.accept_ms * 1'000'000);
+        return;
+      }
     }
   }
 
@@ -128,7 +132,7 @@ int tcp_serve(const TcpServe& options) {
   begin(options.common);
   const int listener =
       bound_socket(parse_address(options.bind, options.port), SOCK_STREAM | SOCK_NONBLOCK, false);
-  if (listen(listener, 1024) != 0) die("listen");
+  if (listen(listener, 4096) != 0) die("listen");
   say_ready();
   const uint64_t start = now_ns();
   const auto stats = run_workers(
