@@ -148,8 +148,11 @@ std::set<int> with_children(int pid, size_t count) {
 Report observe(const Observe& how) {
   const auto counted =
       how.counted ? how.counted : [](const Report& report) { return report.network_ns(); };
-  double seconds = how.seconds;
-  const int hz = in_guest() ? std::min(how.frequency_hz, 499) : how.frequency_hz;
+  // On an emulated CPU a sample takes milliseconds: fewer of them, in more time.
+  const int hz = in_guest() ? std::min(how.frequency_hz, 199) : how.frequency_hz;
+  const uint64_t min_samples = in_guest() ? (how.min_samples + 1) / 2 : how.min_samples;
+  const double most_seconds = how.most_seconds * (in_guest() ? 3 : 1);
+  double seconds = how.seconds * (in_guest() ? 3 : 1);
   for (;;) {
     std::ostringstream duration;
     duration << seconds;
@@ -159,15 +162,15 @@ Report observe(const Observe& how) {
     const std::set<int> others = strangers(r.report);
     std::erase_if(r.report.flows, [&](const Flow& f) { return others.contains(f.served); });
     const uint64_t seen = r.report.samples(counted(r.report));
-    if (seen >= how.min_samples) return r.report;
-    if (seconds >= how.most_seconds) {
+    if (seen >= min_samples) return r.report;
+    if (seconds >= most_seconds) {
       ADD_FAILURE() << "only " << seen << " samples of what is tested, in " << seconds << " s\n"
                     << describe(r.report);
       return r.report;
     }
     const double wanted =
-        seconds * 1.3 * static_cast<double>(how.min_samples) / static_cast<double>(seen + 1);
-    seconds = std::min(std::max(wanted, seconds * 2), how.most_seconds);
+        seconds * 1.3 * static_cast<double>(min_samples) / static_cast<double>(seen + 1);
+    seconds = std::min(std::max(wanted, seconds * 2), most_seconds);
   }
 }
 
