@@ -18,6 +18,9 @@ std::string of_process(uint32_t pid) {
   return "";
 }
 
+// Where cgroups come and go (a build a second), a long recording meets any number of them.
+constexpr size_t most_known = 16384;
+
 }  // namespace
 
 std::string cgroup2_mount() {
@@ -61,6 +64,8 @@ std::string Cgroups::path(uint64_t id, uint32_t pid) {
   if (const auto it = known_.find(id); id && it != known_.end()) return it->second;
   std::string path = id && root_.valid() ? by_handle(id) : "";
   if (path.empty()) path = of_process(pid);
+  // Those that are still there can be asked for again.
+  if (known_.size() >= most_known) known_.clear();
   if (id && !path.empty()) known_.emplace(id, path);
   return path;
 }

@@ -44,8 +44,9 @@ TEST_F(DeferredTest, WorkQueue) {
 
 // Looking for what is due is the kernel's own; the timers' functions are for who waits.
 TEST_F(DeferredTest, Timers) {
-  const int many = defer({"timeouts", "--threads", "300"});
-  const int few = defer({"timeouts", "--threads", "100"});
+  const bool guest = live::in_guest();
+  const int many = defer({"timeouts", "--threads", guest ? "30" : "300"});
+  const int few = defer({"timeouts", "--threads", guest ? "10" : "100"});
   const auto counts = [](const Flow& f) {
     return f.source == "softirq:TIMER" && f.served != live::kKernel;
   };

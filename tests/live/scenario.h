@@ -30,7 +30,7 @@ class Stage {
   int start_hog(int cpu);
   void stop(int pid);
   // Stops two workloads: how often one did it over how often the other did, in the same time. By
-  // their own results, which say so under `key`.
+  // their own results, which say so under `key`. 0 in guests, where they may take long to end.
   [[nodiscard]] double ratio(int one, int other, const char* key = "done");
   [[nodiscard]] testnet::Child& child(int pid);
 
