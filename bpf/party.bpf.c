@@ -119,12 +119,11 @@ __u64 pk_thread_work(__u64 taskp)
 __u64 pk_callbacks_object(__u64 taskp)
 {
 	struct task_struct *task = (void *)taskp;
-	__u32 cpu = bpf_get_smp_processor_id();
 
 	if (addresses.known[PK_KNOWN_RCU_OFFLOADED] &&
 	    pk_thread_function(task) == addresses.known[PK_KNOWN_RCU_OFFLOADED])
-		cpu = BPF_CORE_READ((struct rcu_data *)pk_thread_data(task), cpu);
-	return pk_rcu_object(cpu);
+		return pk_rcu_object_of(BPF_CORE_READ((struct rcu_data *)pk_thread_data(task), cpu));
+	return pk_rcu_object();
 }
 
 /* The transaction that a journal's thread commits, or did last: of those who had a part in it. */

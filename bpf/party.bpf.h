@@ -62,9 +62,14 @@ static __always_inline __u64 pk_loop_object(__u64 device)
 }
 
 /* What RCU puts off on a CPU is for whoever uses the kernel there. */
-static __always_inline __u64 pk_rcu_object(__u32 cpu)
+static __always_inline __u64 pk_rcu_object_of(__u32 cpu)
 {
 	return pk_object_of(PK_SALT_RCU, cpu, 0);
+}
+
+static __always_inline __u64 pk_rcu_object(void)
+{
+	return pk_rcu_object_of(bpf_get_smp_processor_id());
 }
 
 /* The one thread that frees the memory of killed processes. */

@@ -190,7 +190,7 @@ static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *p
 	case PK_VEC_RCU:
 		if (place->at & PK_AT_RECLAIM) {
 			charge->reason = PK_UNTRACKED;
-			pk_charge_owner(c, charge, pk_rcu_object(bpf_get_smp_processor_id()), PK_BASIS_VOTED);
+			pk_charge_owner(c, charge, pk_rcu_object(), PK_BASIS_VOTED);
 			return;
 		}
 		/* Grace periods are nobody's. */
@@ -225,7 +225,7 @@ static __noinline int pk_sample_thread(struct pk_cpu *c, struct pk_place *place,
 	party = pk_thread_party(task, &basis);
 	if (!party)
 		return pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
-	pk_vote(c, pk_rcu_object(bpf_get_smp_processor_id()), party, charge->ns, PK_VOTE_FADES);
+	pk_vote(c, pk_rcu_object(), party, charge->ns, PK_VOTE_FADES);
 	return pk_charge_party(c, charge, party, basis);
 }
 
@@ -246,7 +246,7 @@ static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data
 	} else {
 		if (charge->kind == PK_OWN) {
 			pk_current_syscall(task, key);
-			pk_vote(c, pk_rcu_object(bpf_get_smp_processor_id()), charge->ran_on, charge->ns, PK_VOTE_FADES);
+			pk_vote(c, pk_rcu_object(), charge->ran_on, charge->ns, PK_VOTE_FADES);
 		}
 		if (!config.measure)
 			key->ustack = pk_user_stack(c, ctx, buf);
