@@ -89,6 +89,7 @@ struct Address {
   pk_known which;
 };
 
+// Of two names for one thing that a kernel both has, the last is the one.
 constexpr Address known_addresses[] = {
     {"process_timeout", PK_KNOWN_PROCESS_TIMEOUT},
     {"loop_rootcg_workfn", PK_KNOWN_LOOP_ROOT},
@@ -101,7 +102,7 @@ constexpr Address known_addresses[] = {
     {"oom_reaper", PK_KNOWN_OOM_REAPER},
     {"rcu_nocb_cb_kthread", PK_KNOWN_RCU_OFFLOADED},
     {"hrtimer_wakeup", PK_KNOWN_WAKEUP},
-    {"tick_nohz_handler", PK_KNOWN_TICK},  // in 6.9
+    {"tick_nohz_handler", PK_KNOWN_TICK},  // in 6.9; before, what a clock without hrtimers calls
     {"tick_sched_timer", PK_KNOWN_TICK},
     {"perf_swevent_hrtimer", PK_KNOWN_PERF_CLOCK},
     {"wq_barrier_func", PK_KNOWN_BARRIER},
@@ -116,9 +117,10 @@ FunctionTable find_functions(const KernelSymbols& symbols) {
   bool found[PK_FN_RECLAIM + 1] = {};
   std::unordered_map<std::string_view, const Known*> known;
   for (const Known& k : known_functions) known.emplace(k.name, &k);
+  uint64_t addresses[std::size(known_addresses)] = {};
   for (const KernelSymbol& s : symbols.all()) {
-    for (const Address& a : known_addresses)
-      if (s.name == a.name) table.known[a.which] = s.start;
+    for (size_t i = 0; i < std::size(known_addresses); ++i)
+      if (s.name == known_addresses[i].name) addresses[i] = s.start;
     const auto it = known.find(s.name.substr(0, s.name.find('.')));
     if (it == known.end() || s.name.starts_with("__pfx_")) continue;
     table.entries.push_back({s.start, s.end, it->second->class_, it->second->arg});
@@ -126,6 +128,8 @@ FunctionTable find_functions(const KernelSymbols& symbols) {
     if (it->second->class_ == PK_FN_TIMER && s.name == it->first)
       table.timers[it->second->arg] = s.start;
   }
+  for (size_t i = 0; i < std::size(known_addresses); ++i)
+    if (addresses[i]) table.known[known_addresses[i].which] = addresses[i];
   std::sort(table.entries.begin(), table.entries.end(),
             [](const pk_function& a, const pk_function& b) { return a.start < b.start; });
   // Entry 0 stays below every address, so that the search always stands on an entry.

@@ -12,6 +12,11 @@ namespace {
 using live::Flow;
 using live::must;
 
+// Operations a second; an emulated CPU is kept busy by less.
+std::string rate(int on_a_machine) {
+  return std::to_string(live::in_guest() ? on_a_machine / 20 : on_a_machine);
+}
+
 class DeferredTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -33,8 +38,8 @@ class DeferredTest : public testing::Test {
 };
 
 TEST_F(DeferredTest, WorkQueue) {
-  const int often = defer({"terminal", "--rate", "2500", "--threads", "3"});
-  const int seldom = defer({"terminal", "--rate", "2500"});
+  const int often = defer({"terminal", "--rate", rate(2500), "--threads", "3"});
+  const int seldom = defer({"terminal", "--rate", rate(2500)});
   // The terminals' own: other work of the machine is not ours.
   const auto counts = [](const Flow& f) { return f.source.starts_with("work:flush_to_ldisc"); };
   const Observed seen = measure("work queue, 3:1 (terminals)", {{often, seldom}, hog_, {}, counts},
@@ -56,8 +61,8 @@ TEST_F(DeferredTest, Timers) {
 }
 
 TEST_F(DeferredTest, Rcu) {
-  const int often = defer({"sockets", "--rate", "15000", "--threads", "3"});
-  const int seldom = defer({"sockets", "--rate", "15000"});
+  const int often = defer({"sockets", "--rate", rate(15000), "--threads", "3"});
+  const int seldom = defer({"sockets", "--rate", rate(15000)});
   const auto counts = [](const Flow& f) {
     return f.source == "softirq:RCU" && f.served != live::kKernel;
   };
@@ -108,8 +113,8 @@ live::Report observe_timers() {
 }
 
 TEST_F(DeferredTest, TimersInInterrupts) {
-  const int often = defer_here({"ticks", "--hz", "3000", "--threads", "3"});
-  const int seldom = defer_here({"ticks", "--hz", "3001"});  // in step with none of them
+  const int often = defer_here({"ticks", "--hz", rate(3000), "--threads", "3"});
+  const int seldom = defer_here({"ticks", "--hz", rate(3001)});  // in step with none of them
   const live::Report report = observe_timers();
   const auto counts = timers_interrupts(report, {often, seldom, hog_});
   note("interrupts of timers, 3:1", report, {{often, seldom}, hog_, {}, counts}, {95, 5});
@@ -129,8 +134,8 @@ TEST_F(DeferredTest, BarriersOnOtherCpus) {
   PKPROF_NEEDS("interrupts: who has other CPUs call functions");
   stage_.stop(hog_);
   hog_ = stage_.start(nullptr, {"pk_hog", "--barriers"}, live::last_cpu());
-  const int often = defer({"barriers", "--rate", "10000", "--threads", "3"});
-  const int seldom = defer({"barriers", "--rate", "10000"});
+  const int often = defer({"barriers", "--rate", rate(10000), "--threads", "3"});
+  const int seldom = defer({"barriers", "--rate", rate(10000)});
   const auto calls = [](const Flow& f) { return f.source.starts_with("ipi:ipi_mb"); };
   const Observed seen = measure("calls on other CPUs, 3:1", {{often, seldom}, hog_, {}, calls},
                                 {95, 5}, {.seconds = 4, .min_samples = 100});
