@@ -63,7 +63,8 @@ std::optional<double> share_of_clock(uint64_t period_ns, int rounds) {
   const Fd clock(
       static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)));
   if (!clock.valid()) return {};
-  // The shortest times: all else that comes in between, the host's other machines too, adds to them.
+  // The shortest times: all else that comes in between, the host's other machines too, adds to
+  // them.
   uint64_t with = UINT64_MAX;
   uint64_t without = UINT64_MAX;
   for (int i = 0; i < rounds; ++i) {

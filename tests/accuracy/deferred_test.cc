@@ -17,6 +17,12 @@ std::string rate(int on_a_machine) {
   return std::to_string(live::in_guest() ? on_a_machine / 20 : on_a_machine);
 }
 
+// Of RCU's work, which is charged by the samples of whoever used the kernel on the CPU: an emulated
+// one has few.
+Limits rcu_limits() {
+  return {85, 15, live::in_guest() ? 5 : live::bystander_limit()};
+}
+
 class DeferredTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -50,8 +56,8 @@ TEST_F(DeferredTest, WorkQueue) {
 // Looking for what is due is the kernel's own; the timers' functions are for who waits.
 TEST_F(DeferredTest, Timers) {
   const bool guest = live::in_guest();
-  const int many = defer({"timeouts", "--threads", guest ? "30" : "300"});
-  const int few = defer({"timeouts", "--threads", guest ? "10" : "100"});
+  const int many = defer({"timeouts", "--threads", guest ? "90" : "300"});
+  const int few = defer({"timeouts", "--threads", guest ? "30" : "100"});
   const auto counts = [](const Flow& f) {
     return f.source == "softirq:TIMER" && f.served != live::kKernel;
   };
@@ -61,13 +67,13 @@ TEST_F(DeferredTest, Timers) {
 }
 
 TEST_F(DeferredTest, Rcu) {
-  const int often = defer({"sockets", "--rate", rate(15000), "--threads", "3"});
-  const int seldom = defer({"sockets", "--rate", rate(15000)});
+  const int often = defer({"sockets", "--rate", rate(30000), "--threads", "3"});
+  const int seldom = defer({"sockets", "--rate", rate(30000)});
   const auto counts = [](const Flow& f) {
     return f.source == "softirq:RCU" && f.served != live::kKernel;
   };
   const Observed seen = measure("RCU, 3:1 (sockets closed)", {{often, seldom}, hog_, {}, counts},
-                                {85, 15}, {.min_samples = 600});
+                                rcu_limits(), {.min_samples = 600});
   expect_ratio(seen.report, counts, often, seldom, stage_.ratio(often, seldom));
 }
 
@@ -84,7 +90,7 @@ TEST_F(DeferredTest, RcuOffloaded) {
            [](const Flow& f) {
              return f.source.starts_with("kthread:rcuo") && f.served != live::kKernel;
            }},
-          {85, 15}, {.min_samples = 200});
+          rcu_limits(), {.min_samples = 200});
 }
 
 // Hard interrupts of timers that are for processes; the clock is the kernel's, and sampling
@@ -136,7 +142,10 @@ TEST_F(DeferredTest, BarriersOnOtherCpus) {
   hog_ = stage_.start(nullptr, {"pk_hog", "--barriers"}, live::last_cpu());
   const int often = defer({"barriers", "--rate", rate(10000), "--threads", "3"});
   const int seldom = defer({"barriers", "--rate", rate(10000)});
-  const auto calls = [](const Flow& f) { return f.source.starts_with("ipi:ipi_mb"); };
+  // Linux 6.1 does not tell which function is called.
+  const auto calls = [](const Flow& f) {
+    return f.source.starts_with("ipi:ipi_mb") || f.source == "ipi:call_function";
+  };
   const Observed seen = measure("calls on other CPUs, 3:1", {{often, seldom}, hog_, {}, calls},
                                 {95, 5}, {.seconds = 4, .min_samples = 100});
   expect_ratio(seen.report, calls, often, seldom, stage_.ratio(often, seldom));

@@ -13,7 +13,8 @@ namespace pkprof::accuracy {
 
 class PerfBeside {
  public:
-  // Begins; `seconds` is how long it will sample. Does nothing where there is no perf, and in guests.
+  // Begins; `seconds` is how long it will sample. Does nothing where there is no perf, and in
+  // guests.
   explicit PerfBeside(double seconds);
   // Waits for its end. Of the samples with a softirq in their stack that ran on others than
   // `without`, the share in percent that it shows under `pids`. Nothing: no perf, or no samples.

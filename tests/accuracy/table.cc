@@ -111,10 +111,11 @@ void judge(const std::string& scenario, Observed& seen, const Work& work, const 
           true,
           {}};
   row.met = seen.shares.ends >= limits.ends_at_least &&
-            seen.shares.bystander <= live::bystander_limit() &&
+            seen.shares.bystander <= limits.bystander_at_most &&
             seen.shares.unclaimed <= limits.unclaimed_at_most;
   rows().push_back(row);
-  live::expect_shares(seen.report, seen.shares, limits.ends_at_least, limits.unclaimed_at_most);
+  live::expect_shares(seen.report, seen.shares, limits.ends_at_least, limits.unclaimed_at_most,
+                      limits.bystander_at_most);
 }
 
 }  // namespace

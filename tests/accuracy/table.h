@@ -15,6 +15,7 @@ namespace pkprof::accuracy {
 struct Limits {
   double ends_at_least = 95;  // percent
   double unclaimed_at_most = 5;
+  double bystander_at_most = live::bystander_limit();
 };
 
 // A scenario's work, and whom it is for.

@@ -239,12 +239,12 @@ double bystander_limit() {
 }
 
 void expect_shares(const Report& report, const Shares& shares, double ends_at_least,
-                   double unclaimed_at_most) {
+                   double unclaimed_at_most, double bystander_at_most) {
   // Emulated, pkprof's hooks take percents of the time themselves; that is KERNEL, and is not
   // meant.
   const double counted = shares.ends + (in_guest() ? shares.kernel : 0);
   EXPECT_GE(counted, ends_at_least) << describe(report);
-  EXPECT_LE(shares.bystander, bystander_limit()) << describe(report);
+  EXPECT_LE(shares.bystander, bystander_at_most) << describe(report);
   EXPECT_LE(shares.unclaimed, unclaimed_at_most) << describe(report);
   for (const auto& [key, value] :
        {std::pair("ends", shares.ends), std::pair("bystander", shares.bystander),

@@ -103,7 +103,7 @@ struct Shares {
 [[nodiscard]] double bystander_limit();
 
 void expect_shares(const Report& report, const Shares& shares, double ends_at_least,
-                   double unclaimed_at_most);
+                   double unclaimed_at_most, double bystander_at_most = bystander_limit());
 
 // Two namespaces, a veth pair between them, packets steered onto the last CPU, where a bystander
 // burns CPU.
