@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -170,7 +171,14 @@ void expect_ratio(const live::Report& report, const std::function<bool(const liv
   const double ratio = show_ratio(report, counts, one, other, truth);
   // On an emulated CPU what comes often is cheaper each time than what comes seldom, by far.
   if (live::in_guest()) return;
-  EXPECT_NEAR(ratio, truth, truth / 10) << describe(report);
+  const auto samples = [&](int served) {
+    const uint64_t ns =
+        report.sum([&](const live::Flow& f) { return counts(f) && f.served == served; });
+    return std::max(static_cast<double>(report.samples(ns)), 1.0);
+  };
+  // A tenth, and the standard deviation that so many samples have.
+  const double chance = truth * std::sqrt(1 / samples(one) + 1 / samples(other));
+  EXPECT_NEAR(ratio, truth, truth / 10 + chance) << describe(report);
 }
 
 }  // namespace pkprof::accuracy

@@ -53,7 +53,8 @@ void remark(const std::string& text);
 // the row's remark.
 double show_ratio(const live::Report& report, const std::function<bool(const live::Flow&)>& counts,
                   int one, int other, double truth);
-// The same, and the test fails if it is not the truth within a tenth. Guests only show it.
+// The same, and the test fails if it is not the truth within a tenth and what chance makes of so
+// many samples. Guests only show it.
 void expect_ratio(const live::Report& report, const std::function<bool(const live::Flow&)>& counts,
                   int one, int other, double truth);
 
