@@ -2,6 +2,7 @@
 #include "collect/spread.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace pkprof {
 namespace {
@@ -55,7 +56,7 @@ void Spread::unwatched(const Row& row, const pk_count& count) {
 }
 
 void Spread::each_row(const std::function<void(const Row&)>& visit) const {
-  for (const auto* rows : {&seen_, &waiting_})
+  for (const Counts* rows : {&seen_, &seen_before_, &waiting_})
     for (const auto& [row, count] : *rows) visit(row);
 }
 
@@ -80,6 +81,9 @@ const Row& Spread::Choice::next() {
 }
 
 void Spread::settle(const StackOf& stack_of, const Charge& charge, bool last) {
+  if (last) {
+    for (const auto& [row, count] : seen_before_) add(seen_[row], count);
+  }
   Choices choices;
   if (!waiting_.empty()) {
     for (const auto& [row, count] : seen_) {
@@ -110,7 +114,7 @@ void Spread::settle(const StackOf& stack_of, const Charge& charge, bool last) {
     }
     it = waiting_.erase(it);
   }
-  seen_.clear();
+  seen_before_ = std::exchange(seen_, {});
 }
 
 }  // namespace pkprof

@@ -35,8 +35,9 @@ class Spread {
   // (PK_SERVED_UNWATCHED).
   void seen(const Row& row, const pk_count& count);
   void unwatched(const Row& row, const pk_count& count);
-  // Charges what waits, and forgets what was seen. What nothing is alike waits on, and is unclaimed
-  // the `last` time.
+  // Charges what waits by what was seen since the last time. What nothing is alike waits on. The
+  // `last` time, which a pause may be all that is left for, what was seen before the last time
+  // counts as well, and what nothing is alike then is unclaimed.
   void settle(const StackOf& stack_of, const Charge& charge, bool last);
   [[nodiscard]] size_t waiting() const { return waiting_.size(); }
   void each_row(const std::function<void(const Row&)>& visit) const;
@@ -50,9 +51,11 @@ class Spread {
   using Choices = std::unordered_map<uint64_t, Choice>;
   [[nodiscard]] Choice* choice_for(Choices& choices, std::span<const uint64_t> keys) const;
 
+  using Counts = std::unordered_map<Row, pk_count, RowHash>;
   double enough_ns_;
-  std::unordered_map<Row, pk_count, RowHash> seen_;
-  std::unordered_map<Row, pk_count, RowHash> waiting_;
+  Counts seen_;
+  Counts seen_before_;
+  Counts waiting_;
 };
 
 }  // namespace pkprof

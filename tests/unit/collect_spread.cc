@@ -154,6 +154,15 @@ TEST_F(SpreadTest, WhatWasSeenBeforeIsForgotten) {
   EXPECT_EQ(share(kClient), 1);
 }
 
+TEST_F(SpreadTest, ARecordingThatEndsInAPauseIsChargedByWhatWasSeenBefore) {
+  const uint64_t s = stack({1, 2, 3});
+  spread_.seen(row(kBystander, kServer, s), samples(50));
+  settle(false);
+  spread_.unwatched(waiting(kBystander, s), samples(10));
+  settle(true);
+  EXPECT_EQ(share(kServer), 1);
+}
+
 TEST_F(SpreadTest, AStackThatFoundNoRoomGoesByItsVector) {
   spread_.seen(row(kBystander, kServer, stack({1, 2, 3})), samples(50));
   spread_.unwatched(waiting(kBystander, 0), samples(10));
