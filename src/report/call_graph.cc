@@ -155,9 +155,13 @@ void CallGraph::measure_cycles() {
   }
 }
 
-CallGraphBuilder::CallGraphBuilder(const FunctionTable& table, bool split_nameless)
+CallGraphBuilder::CallGraphBuilder(const FunctionTable& table)
+    : table_(table), node_of_function_(table.functions.size(), no_call_node) {}
+
+CallGraphBuilder::CallGraphBuilder(const FunctionTable& table, std::vector<bool> calls_of)
     : table_(table),
-      split_nameless_(split_nameless),
+      flat_(true),
+      calls_of_(std::move(calls_of)),
       node_of_function_(table.functions.size(), no_call_node) {}
 
 CallNodeId CallGraphBuilder::add_root(uint32_t number) {
@@ -170,11 +174,12 @@ CallNodeId CallGraphBuilder::add_node(FunctionId function) {
   graph_.nodes.push_back({.scope = scope_, .function = function});
   node_seen_.push_back(0);
   called_by_.push_back(no_call_node);
+  last_arc_.push_back(no_call_arc);
   return static_cast<CallNodeId>(graph_.nodes.size() - 1);
 }
 
 CallNodeId CallGraphBuilder::node_of(FunctionId function, CallNodeId caller) {
-  if (split_nameless_ && !table_.functions[function].named) return nameless(function, caller);
+  if (!flat_ && !table_.functions[function].named) return nameless(function, caller);
   CallNodeId& id = node_of_function_[function];
   if (id == no_call_node) {
     id = add_node(function);
@@ -199,7 +204,7 @@ CallNodeId CallGraphBuilder::nameless(FunctionId function, CallNodeId caller) {
   return id;
 }
 
-CallArcId CallGraphBuilder::arc_of(CallNodeId caller, CallNodeId callee) {
+CallArcId CallGraphBuilder::find_or_add(CallNodeId caller, CallNodeId callee) {
   const uint64_t hash = hash_words(hash_seed(), {static_cast<uint64_t>(caller) << 32 | callee});
   const uint32_t found = arc_index_.find(hash, [&](uint32_t i) {
     return graph_.arcs[i].caller == caller && graph_.arcs[i].callee == callee;
@@ -210,6 +215,12 @@ CallArcId CallGraphBuilder::arc_of(CallNodeId caller, CallNodeId callee) {
   const auto id = static_cast<CallArcId>(graph_.arcs.size() - 1);
   arc_index_.insert(hash, id);
   return id;
+}
+
+CallArcId CallGraphBuilder::arc_of(CallNodeId caller, CallNodeId callee) {
+  CallArcId& last = last_arc_[callee];
+  if (last == no_call_arc || graph_.arcs[last].caller != caller) last = find_or_add(caller, callee);
+  return last;
 }
 
 void CallGraphBuilder::begin(uint32_t scope) {
@@ -227,12 +238,13 @@ void CallGraphBuilder::walk(std::span<const FunctionId> root_first, uint64_t ns)
   for (const FunctionId function : root_first) {
     const CallNodeId caller = path_.empty() ? no_call_node : path_.back();
     const CallNodeId id = node_of(function, caller);
-    if (id == caller && split_nameless_ && !table_.functions[function].named) continue;
+    if (id == caller && !flat_ && !table_.functions[function].named) continue;
     path_.push_back(id);
     if (std::exchange(node_seen_[id], stack_) != stack_) graph_.nodes[id].total_ns += ns;
     if (caller == no_call_node) continue;
-    const CallArcId arc = arc_of(caller, id);
+    const CallArcId arc = has_calls(id) ? arc_of(caller, id) : no_call_arc;
     path_arcs_.push_back(arc);
+    if (arc == no_call_arc) continue;
     if (std::exchange(arc_seen_[arc], stack_) != stack_) graph_.arcs[arc].total_ns += ns;
   }
 }
@@ -246,14 +258,17 @@ bool CallGraphBuilder::is_leaf_below_pseudo() const {
 void CallGraphBuilder::add_leaf(const Share& sum) {
   graph_.nodes[path_.back()].self_ns += sum.ns;
   const size_t arcs = path_arcs_.size();
-  if (arcs == 0) return;
-  CallArc& last = graph_.arcs[path_arcs_[arcs - 1]];
-  last.self_ns += sum.ns;
-  last.calls += sum.calls;
-  if (arcs > 1 && is_leaf_below_pseudo()) graph_.arcs[path_arcs_[arcs - 2]].calls += sum.calls;
+  if (arcs > 0 && path_arcs_[arcs - 1] != no_call_arc) {
+    CallArc& last = graph_.arcs[path_arcs_[arcs - 1]];
+    last.self_ns += sum.ns;
+    last.calls += sum.calls;
+  }
+  if (arcs > 1 && path_arcs_[arcs - 2] != no_call_arc && is_leaf_below_pseudo())
+    graph_.arcs[path_arcs_[arcs - 2]].calls += sum.calls;
 }
 
 void CallGraphBuilder::add_call_by_root(const Share& share) {
+  if (!has_calls(path_.front())) return;
   CallArc& arc = graph_.arcs[arc_of(share.root, path_.front())];
   arc.total_ns += share.ns;
   if (path_.size() == 1) arc.self_ns += share.ns;
@@ -280,7 +295,7 @@ void CallGraphBuilder::add(uint32_t scope, std::span<const FunctionId> root_firs
 CallGraph CallGraphBuilder::finish() && {
   graph_.link();
   graph_.add_calls();
-  graph_.find_cycles();
+  if (!flat_) graph_.find_cycles();
   return std::move(graph_);
 }
 

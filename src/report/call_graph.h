@@ -27,6 +27,7 @@ using CallNodeId = uint32_t;
 using CallArcId = uint32_t;
 using CycleId = uint32_t;
 inline constexpr CallNodeId no_call_node = UINT32_MAX;
+inline constexpr CallArcId no_call_arc = UINT32_MAX;
 inline constexpr FunctionId no_function = UINT32_MAX;
 inline constexpr CycleId no_cycle = UINT32_MAX;
 
@@ -96,9 +97,12 @@ class CallGraph {
 class CallGraphBuilder {
  public:
   // Functions that have no name are one in the table, as far as they are in one file, and would
-  // make cycles that nobody called. With `split_nameless` they are told apart by what called them.
-  // `table` must outlive this.
-  CallGraphBuilder(const FunctionTable& table, bool split_nameless);
+  // make cycles that nobody called: here they are told apart by what called them. `table` must
+  // outlive this.
+  explicit CallGraphBuilder(const FunctionTable& table);
+  // Of functions alone, for a flat profile, which takes less time: all without a name are one,
+  // there are no cycles, and no calls but those of the functions marked here.
+  CallGraphBuilder(const FunctionTable& table, std::vector<bool> calls_of);
 
   // A new one with every call.
   [[nodiscard]] CallNodeId add_root(uint32_t number);
@@ -120,6 +124,10 @@ class CallGraphBuilder {
   CallNodeId nameless(FunctionId function, CallNodeId caller);
   CallNodeId add_node(FunctionId function);
   CallArcId arc_of(CallNodeId caller, CallNodeId callee);
+  CallArcId find_or_add(CallNodeId caller, CallNodeId callee);
+  [[nodiscard]] bool has_calls(CallNodeId callee) const {
+    return !flat_ || calls_of_[graph_.nodes[callee].function];
+  }
   void begin(uint32_t scope);
   void walk(std::span<const FunctionId> root_first, uint64_t ns);
   void add_leaf(const Share& sum);
@@ -127,7 +135,8 @@ class CallGraphBuilder {
   [[nodiscard]] bool is_leaf_below_pseudo() const;
 
   const FunctionTable& table_;
-  const bool split_nameless_;
+  const bool flat_ = false;
+  const std::vector<bool> calls_of_;
   CallGraph graph_;
   uint32_t scope_ = 0;
   bool any_scope_ = false;
@@ -136,11 +145,12 @@ class CallGraphBuilder {
   IndexTable nameless_index_;                 // nodes, by function and caller
   std::vector<CallNodeId> called_by_;         // of nodes in it
   IndexTable arc_index_;
+  std::vector<CallArcId> last_arc_;             // into each node; most have one caller
   std::vector<uint32_t> node_seen_, arc_seen_;  // the last stack
   uint32_t stack_ = 0;
   // Of the stack at hand.
   std::vector<CallNodeId> path_;
-  std::vector<CallArcId> path_arcs_;  // into each node of it but the first
+  std::vector<CallArcId> path_arcs_;  // into each node of it but the first, or no_call_arc
 };
 
 }  // namespace pkprof

@@ -31,7 +31,7 @@ class FlatText {
   FlatText(const Profile& profile, const ReportOptions& options)
       : profile_(profile),
         options_(options),
-        listing_(profile, options, false),
+        listing_(profile, options, ListingKind::flat),
         nodes_(listing_.graph().nodes),
         whole_(listing_.busy().busy_ns),
         digits_(digits_of_seconds(whole_)) {

@@ -29,7 +29,7 @@ class GraphText {
   GraphText(const Profile& profile, const ReportOptions& options)
       : profile_(profile),
         options_(options),
-        listing_(profile, options, true),
+        listing_(profile, options, ListingKind::graph),
         graph_(listing_.graph()),
         whole_(listing_.busy().busy_ns),
         digits_(digits_of_seconds(whole_)) {
@@ -47,10 +47,9 @@ class GraphText {
         node_entry(entry.node, i);
       rule();
     }
+    // How many is not known, as those of small processes were not looked for.
     if (shown_ < entries_.size())
-      out_ += options_.style.dim("(" + std::to_string(entries_.size() - shown_) +
-                                 " more entries, of less time)") +
-              "\n";
+      out_ += options_.style.dim("(more entries, none of more time than these)") + "\n";
     rest_entries();
     index();
     return out_ + busy_line(profile_, listing_.busy(), options_);

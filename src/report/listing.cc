@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <ranges>
-#include <tuple>
 
 #include "report/clean.h"
 
@@ -32,7 +32,7 @@ struct Listing::Weight {
   uint64_t calls = 0;
 };
 
-Listing::Listing(const Profile& profile, const ReportOptions& options, bool split_nameless)
+Listing::Listing(const Profile& profile, const ReportOptions& options, ListingKind kind)
     : profile_(profile),
       options_(options),
       apart_(options.apart || !options.pids.empty()),
@@ -56,7 +56,10 @@ Listing::Listing(const Profile& profile, const ReportOptions& options, bool spli
     }
     weights.push_back(weight);
   }
-  add_stacks(weights, split_nameless);
+  sort(weights);
+  add_stacks(weights, worth_walking(weights, kind),
+             kind == ListingKind::graph ? CallGraphBuilder(table_)
+                                        : CallGraphBuilder(table_, with_calls(weights)));
   add_rest(rest);
 }
 
@@ -70,10 +73,50 @@ void Listing::add_rest(const std::vector<uint64_t>& ns_of_label) {
   std::ranges::stable_sort(rest_, std::greater(), &Rest::ns);
 }
 
-void Listing::add_stacks(std::vector<Weight>& weights, bool split_nameless) {
-  std::ranges::sort(weights, {},
-                    [](const Weight& w) { return std::tuple(w.scope, w.stack, w.root); });
-  CallGraphBuilder builder(table_, split_nameless);
+// Those whose calls may have been counted.
+std::vector<bool> Listing::with_calls(const std::vector<Weight>& weights) const {
+  std::vector<bool> found(table_.functions.size());
+  for (const Weight& weight : weights) {
+    const auto frames = profile_.frames_of(weight.stack);
+    if (weight.calls == 0) continue;
+    for (const FrameId frame : frames.first(std::min<size_t>(2, frames.size())))
+      found[table_.of_frame[frame]] = true;
+  }
+  return found;
+}
+
+// By scope, stack and root: of the last first, in as many passes, since numbers that are indices
+// are sorted by counting them.
+void Listing::sort(std::vector<Weight>& weights) const {
+  std::vector<Weight> sorted(weights.size());
+  const auto pass = [&](size_t keys, auto key_of) {
+    std::vector<size_t> next(keys + 1);
+    for (const Weight& weight : weights) ++next[key_of(weight) + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    for (const Weight& weight : weights) sorted[next[key_of(weight)]++] = weight;
+    weights.swap(sorted);
+  };
+  const size_t groups = groups_.all().size();
+  pass(profile_.labels().size() + groups, [](const Weight& weight) { return weight.root; });
+  pass(profile_.stack_count(), [](const Weight& weight) { return weight.stack; });
+  if (apart_) pass(1 + groups, [](const Weight& weight) { return weight.scope; });
+}
+
+// Of a process with less time than is shown of anything, no function is: its root will do.
+std::vector<bool> Listing::worth_walking(const std::vector<Weight>& weights,
+                                         ListingKind kind) const {
+  std::vector<uint64_t> ns(1 + groups_.all().size());
+  for (const Weight& weight : weights) ns[weight.scope] += weight.ns;
+  std::vector<bool> worth;
+  for (const uint64_t one : ns)
+    worth.push_back(kind == ListingKind::flat ||
+                    static_cast<double>(one) * 100 >=
+                        options_.threshold * static_cast<double>(busy_.busy_ns));
+  return worth;
+}
+
+void Listing::add_stacks(const std::vector<Weight>& weights, const std::vector<bool>& worth,
+                         CallGraphBuilder builder) {
   std::vector<CallNodeId> roots(profile_.labels().size() + groups_.all().size(), no_call_node);
   std::vector<CallGraphBuilder::Share> shares;
   std::vector<FunctionId> path;
@@ -90,8 +133,10 @@ void Listing::add_stacks(std::vector<Weight>& weights, bool split_nameless) {
       shares.back().calls += weight.calls;
     }
     path.clear();
-    for (const FrameId frame : profile_.frames_of(first.stack) | std::views::reverse)
-      path.push_back(table_.of_frame[frame]);
+    if (worth[first.scope]) {
+      for (const FrameId frame : profile_.frames_of(first.stack) | std::views::reverse)
+        path.push_back(table_.of_frame[frame]);
+    }
     builder.add(first.scope, path, shares);
   }
   graph_ = std::move(builder).finish();

@@ -21,10 +21,13 @@
 
 namespace pkprof {
 
+enum class ListingKind : uint8_t { flat, graph };
+
 class Listing {
  public:
-  // `profile` must outlive this. See CallGraphBuilder for `split_nameless`.
-  Listing(const Profile& profile, const ReportOptions& options, bool split_nameless);
+  // `profile` must outlive this. Of a flat one see the second constructor of CallGraphBuilder; of a
+  // graph, processes apart that are below options.threshold are roots without functions.
+  Listing(const Profile& profile, const ReportOptions& options, ListingKind kind);
   Listing(const Listing&) = delete;
   Listing& operator=(const Listing&) = delete;
 
@@ -53,7 +56,12 @@ class Listing {
 
  private:
   struct Weight;
-  void add_stacks(std::vector<Weight>& weights, bool split_nameless);
+  [[nodiscard]] std::vector<bool> with_calls(const std::vector<Weight>& weights) const;
+  void sort(std::vector<Weight>& weights) const;
+  [[nodiscard]] std::vector<bool> worth_walking(const std::vector<Weight>& weights,
+                                                ListingKind kind) const;  // by scope
+  void add_stacks(const std::vector<Weight>& weights, const std::vector<bool>& worth,
+                  CallGraphBuilder builder);
   void add_rest(const std::vector<uint64_t>& ns_of_label);
   // Not cleaned.
   [[nodiscard]] std::string prefix(CallNodeId id) const;
