@@ -182,7 +182,10 @@ std::string Listing::raw_name(CallNodeId id) const {
 }
 
 std::string Listing::name_alone(CallNodeId id) const {
-  if (const Function* const known = function(id)) return function_title(*known, options_.unicode);
+  const Function* const known = function(id);
+  if (known != nullptr && !known->named && !known->where.empty())
+    return "[unknown in " + clean(known->where, options_.unicode) + "]";
+  if (known != nullptr) return function_title(*known, options_.unicode);
   return clean(title_of_root(graph_.nodes[id].scope), options_.unicode);
 }
 

@@ -77,7 +77,7 @@ TEST_F(ReportTest, Views) {
   EXPECT_NE(flat.out.find("run(int, char**)"), std::string::npos) << flat.out;
   const Finished graph = run_pkprof({"report", good_, "--view", "graph"}, {.env = {"COLUMNS=160"}});
   EXPECT_EQ(graph.status, 0);
-  EXPECT_NE(graph.out.find("u:run(int, char**) ["), std::string::npos) << graph.out;
+  EXPECT_NE(graph.out.find("::run(int, char**) ["), std::string::npos) << graph.out;
   EXPECT_NE(graph.out.find("<spontaneous>"), std::string::npos) << graph.out;
   const Finished tree = run_pkprof({"report", good_, "--view", "tree"});
   EXPECT_EQ(tree.status, 0);
@@ -101,8 +101,9 @@ TEST_F(ReportTest, ListingsSumToTheLedger) {
       EXPECT_NEAR(static_cast<double>(sum), static_cast<double>(report.cpu_ns),
                   0.01 * static_cast<double>(report.cpu_ns));
     }
-    const Finished one = run_pkprof({"report", good_, "--view", view, "--pid", pid});
-    EXPECT_NE(one.out.find(pid + "u:run(int, char**)"), std::string::npos) << one.out;
+    const Finished one =
+        run_pkprof({"report", good_, "--view", view, "--pid", pid}, {.env = {"COLUMNS=160"}});
+    EXPECT_NE(one.out.find(pid + "u:main"), std::string::npos) << one.out;
   }
 }
 
