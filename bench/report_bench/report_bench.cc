@@ -9,6 +9,7 @@
 
 #include "model/pprof.h"
 #include "report/flat_text.h"
+#include "report/graph_text.h"
 #include "report/ledger_text.h"
 #include "report/report_json.h"
 #include "report/tree_text.h"
@@ -57,6 +58,7 @@ int main(int argc, char** argv) {
   measure("ledger", [&] { return ledger_text(*profile).size(); });
   measure("json", [&] { return report_json(*profile).size(); });
   measure("flat", [&] { return flat_text(*profile).size(); });
+  measure("graph", [&] { return graph_text(*profile).size(); });
   measure("tree", [&] { return tree_text(*profile).size(); });
   measure("encode", [&] { return encode_pprof(*profile).value().size(); });
 }

@@ -36,8 +36,14 @@ bool reads_zero(uint64_t part, uint64_t whole) {
   return percent(part, whole) == "0.0";
 }
 
-std::string milliseconds(uint64_t ns) {
-  return decimal(static_cast<double>(ns) / 1e6, 1);
+std::string seconds(uint64_t ns, int digits) {
+  return decimal(static_cast<double>(ns) / 1e9, digits);
+}
+
+int digits_of_seconds(uint64_t whole) {
+  int digits = 6;
+  for (uint64_t limit = 10'000'000; digits > 2 && whole >= limit; limit *= 10) --digits;
+  return digits;
 }
 
 std::string duration_text(uint64_t ns) {

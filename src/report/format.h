@@ -19,7 +19,9 @@ namespace pkprof {
 [[nodiscard]] bool reads_zero(uint64_t part, uint64_t whole);
 
 [[nodiscard]] std::string decimal(double value, int digits);
-[[nodiscard]] std::string milliseconds(uint64_t ns);   // "1375.2"
+// "1.375" with three digits; so many digits give the reader four that count of `whole`.
+[[nodiscard]] std::string seconds(uint64_t ns, int digits);
+[[nodiscard]] int digits_of_seconds(uint64_t whole);
 [[nodiscard]] std::string duration_text(uint64_t ns);  // "10.0 s", "18.2 ms", "950 us", "12 ns"
 
 // group_title(), cleaned.

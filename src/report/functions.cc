@@ -46,7 +46,8 @@ FunctionTable functions_of(const Profile& profile) {
       table.functions.push_back(
           {.name = frame.function == 0 ? "[unknown]" : profile.text(frame.function),
            .where = mapped ? where_of(profile.mappings()[frame.mapping]) : "",
-           .kind = frame.kind});
+           .kind = frame.kind,
+           .named = frame.function != 0});
     }
     table.of_frame.push_back(id);
   }

@@ -17,6 +17,7 @@ struct Function {
   std::string name;   // "[unknown]" when it has none; not cleaned
   std::string where;  // "kernel", "[nf_tables]", "libc.so.6", "" for pseudo frames; not cleaned
   FrameKind kind = FrameKind::user;
+  bool named = true;
 };
 
 struct FunctionTable {

@@ -35,8 +35,11 @@ struct ReportOptions {
   Style style;
   std::vector<uint32_t> pids;  // empty: all; otherwise the rest is summed up as OTHER
   By by = By::pid;             // what rows are; of the ledger, the tree and JSON
-  size_t limit = 0;            // rows of the main table; 0: all that would not read 0.0 %
-  double threshold = 0.5;      // of the tree, in percent: smaller branches are summed up
+  // Functions of each process (or whatever `by` says) by themselves, of the flat profile and the
+  // call graph. They are with `pids`, anyway.
+  bool apart = false;
+  size_t limit = 0;        // rows of the main table; 0: all that would not read 0.0 %
+  double threshold = 0.5;  // of the tree and the call graph, in percent: less is summed up
 };
 
 }  // namespace pkprof

@@ -2,16 +2,12 @@
 // See report_json.h. Keys in the order of the contract.
 #include "report/report_json.h"
 
-#include <nlohmann/json.hpp>
-
-#include "report/degraded.h"
+#include "report/json_header.h"
 #include "report/ledger.h"
 
 namespace pkprof {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json container_to_json(const Container& container) {
   Json to = {{"id", container.id}};
@@ -96,33 +92,11 @@ Json party_to_json(const Profile& profile, const Ledger& ledger,
   return "OTHER";
 }
 
-Json header_to_json(const Profile& profile, By by) {
-  const Meta& meta = profile.meta;
-  const uint64_t cost_ns = meta.cost_kernel_ns + meta.cost_user_ns;
-  const double fraction =
-      profile.cpu_ns() == 0 ? 0
-                            : static_cast<double>(cost_ns) / static_cast<double>(profile.cpu_ns());
-  return {{"schema", "pkprof.report/1"},
-          {"kernel", meta.kernel},
-          {"cpus", meta.cpus},
-          {"duration_ns", meta.duration_ns},
-          {"frequency_hz", meta.frequency_hz},
-          {"sampled_hz", kept_hz(meta)},
-          {"cpu_ns", profile.cpu_ns()},
-          {"samples", {{"taken", meta.samples_taken}, {"lost", meta.samples_lost}}},
-          {"cost",
-           {{"kernel_ns", meta.cost_kernel_ns},
-            {"user_ns", meta.cost_user_ns},
-            {"fraction", fraction},
-            {"hooks_on", watched_share(meta)}}},
-          {"degraded", degraded_sentences(profile, by)}};
-}
-
 }  // namespace
 
 std::string report_json(const Profile& profile, const ReportOptions& options) {
   const Ledger ledger = build_ledger(profile, options.pids, options.by);
-  Json report = header_to_json(profile, options.by);
+  Json report = json_header(profile, "pkprof.report/1", options.by);
   std::vector<size_t> place_of(ledger.groups.size());
   if (options.by == By::pid) {
     Json& rows = report["processes"] = Json::array();
@@ -147,8 +121,7 @@ std::string report_json(const Profile& profile, const ReportOptions& options) {
                      {"source", profile.text(flow.source)},
                      {"ns", flow.ns}});
   }
-  constexpr bool ensure_ascii = true;
-  return report.dump(-1, ' ', ensure_ascii, Json::error_handler_t::replace) + "\n";
+  return json_line(report);
 }
 
 }  // namespace pkprof

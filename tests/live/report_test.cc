@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "scenario.h"
@@ -74,9 +75,36 @@ TEST_F(ReportTest, Views) {
   const Finished flat = run_pkprof({"report", good_, "--view", "flat"}, {.env = {"COLUMNS=160"}});
   EXPECT_EQ(flat.status, 0);
   EXPECT_NE(flat.out.find("run(int, char**)"), std::string::npos) << flat.out;
+  const Finished graph = run_pkprof({"report", good_, "--view", "graph"}, {.env = {"COLUMNS=160"}});
+  EXPECT_EQ(graph.status, 0);
+  EXPECT_NE(graph.out.find("::run(int, char**) ["), std::string::npos) << graph.out;
+  EXPECT_NE(graph.out.find("<spontaneous>"), std::string::npos) << graph.out;
   const Finished tree = run_pkprof({"report", good_, "--view", "tree"});
   EXPECT_EQ(tree.status, 0);
   EXPECT_NE(tree.out.find("run(int, char**)"), std::string::npos) << tree.out;
+}
+
+// gprof's listings leave nothing out, of all processes or of one, and name the process.
+TEST_F(ReportTest, ListingsSumToTheLedger) {
+  const Report report = read_report(good_);
+  const std::string pid = std::to_string(*report.pids_of("pk_hog").begin());
+  for (const char* view : {"flat", "graph"}) {
+    for (const Argv& more : {Argv{}, Argv{"--pid", pid}, Argv{"--by", "comm"}}) {
+      Argv command = {"report", good_, "--json", "--view", view};
+      command.insert(command.end(), more.begin(), more.end());
+      const Finished shown = run_pkprof(command);
+      ASSERT_EQ(shown.status, 0) << shown.err;
+      const auto listing = nlohmann::json::parse(shown.out);
+      uint64_t sum = 0;
+      for (const auto& function : listing["functions"]) sum += function["self_ns"].get<uint64_t>();
+      for (const auto& [name, ns] : listing["rest"].items()) sum += ns.get<uint64_t>();
+      EXPECT_NEAR(static_cast<double>(sum), static_cast<double>(report.cpu_ns),
+                  0.01 * static_cast<double>(report.cpu_ns));
+    }
+    const Finished one =
+        run_pkprof({"report", good_, "--view", view, "--pid", pid}, {.env = {"COLUMNS=160"}});
+    EXPECT_NE(one.out.find(pid + "u:main"), std::string::npos) << one.out;
+  }
 }
 
 // What `pkprof report` prints on a terminal of its own, with one more setting in its environment.
@@ -105,7 +133,7 @@ std::string on_terminal(const std::string& file, const char* view, const char* s
 }
 
 TEST_F(ReportTest, ColourOnATerminalAloneAndNotWithNoColor) {
-  for (const char* view : {"ledger", "flat", "tree"}) {
+  for (const char* view : {"ledger", "flat", "graph", "tree"}) {
     EXPECT_NE(on_terminal(good_, view, nullptr).find("\x1b["), std::string::npos) << view;
     for (const char* setting : {"NO_COLOR=1", "TERM=dumb"}) {
       const std::string shown = on_terminal(good_, view, setting);
@@ -119,7 +147,7 @@ TEST_F(ReportTest, ColourOnATerminalAloneAndNotWithNoColor) {
 }
 
 TEST_F(ReportTest, ColumnsAreKept) {
-  for (const char* view : {"ledger", "flat", "tree"}) {
+  for (const char* view : {"ledger", "flat", "graph", "tree"}) {
     for (const size_t width : {80U, 120U, 160U}) {
       const Finished shown = run_pkprof({"report", good_, "--view", view},
                                         {.env = {"COLUMNS=" + std::to_string(width), "LC_ALL=C"}});

@@ -300,6 +300,44 @@ Profile grouped_machine() {
   return std::move(m.profile_);
 }
 
+Profile called_machine() {
+  Machine m;
+  m.profile_.meta = {.kernel = "6.18.2-test", .cpus = 1, .duration_ns = 1000 * ms};
+  const LabelId parser = m.profile_.label(
+      {.kind = LabelKind::process, .pid = 42, .start_ns = 1, .parent_pid = 1, .comm = "parser"});
+  const LabelId idle = m.profile_.label({.kind = LabelKind::idle});
+  const FrameId start = m.user("");
+  const FrameId libc = m.libc("__libc_start_main");
+  const FrameId nameless = m.user("");
+  const FrameId main = m.user("main");
+  const FrameId expression = m.user("expression");
+  const FrameId term = m.user("term");
+  const FrameId next = m.user("next_token");
+  const FrameId walk = m.user("walk_directory");
+  const auto user = [&](std::vector<FrameId> path, uint64_t milliseconds) {
+    path.insert(path.begin(), {start, libc, nameless, main});
+    m.add(parser, parser, "user", Basis::own, m.stack(std::move(path)), milliseconds);
+  };
+  user({}, 50);
+  user({expression}, 60);
+  user({expression, term}, 30);
+  user({expression, term, expression, term, next}, 200);
+  user({term, next}, 40);
+  user({walk}, 20);
+  user({walk, walk, walk}, 60);
+  user({walk, walk, m.pseudo("fault"), m.kernel("exc_page_fault")}, 100);
+  const auto interrupt = [&](const char* source, const char* handler, uint64_t calls, uint64_t us) {
+    m.profile_.add({parser, parser, m.profile_.string(source), Basis::submitter,
+                    m.stack({m.pseudo(source), m.kernel(handler)})},
+                   {.ns = us * 1000, .exact_ns = us * 1000, .calls = calls});
+  };
+  interrupt("irq:virtio0-req.0", "vring_interrupt", 500, 9'000);
+  interrupt("irq:virtio1-input.0", "vring_interrupt", 40, 1'000);
+  interrupt("irq:timer", "hrtimer_interrupt", 1'000, 15'000);
+  m.add(idle, idle, "idle", Basis::own, m.stack({}), 400);
+  return std::move(m.profile_);
+}
+
 Profile small_machine() {
   Machine machine;
   const Labels who = make_labels(machine.profile_);

@@ -18,6 +18,10 @@ namespace pkprof::test {
 // one whose cgroup is not known, kernel threads; members of one group that work for each other.
 [[nodiscard]] Profile grouped_machine();
 
+// 1 CPU, 1 s: a parser whose functions call each other around, code without symbols above and below
+// main, a page fault, and interrupts whose calls were counted.
+[[nodiscard]] Profile called_machine();
+
 // Any profile at all, the same for the same seed: hostile strings, odd frames, deep stacks.
 [[nodiscard]] Profile random_profile(uint64_t seed, size_t samples);
 

@@ -9,7 +9,9 @@
 #include <sstream>
 
 #include "report/flat_text.h"
+#include "report/graph_text.h"
 #include "report/ledger_text.h"
+#include "report/listing_json.h"
 #include "report/report_json.h"
 #include "report/tree_text.h"
 #include "report_fixture.h"
@@ -76,6 +78,65 @@ TEST(Golden, Flat) {
 
 TEST(Golden, FlatOfOneProcess) {
   expect_golden("flat-pid.txt", flat_text(test::small_machine(), {.pids = {812}, .limit = 4}));
+}
+
+TEST(Golden, FlatWide) {
+  const std::string text = flat_text(test::small_machine(), {.width = 140});
+  expect_harmless(text, 140);
+  expect_golden("flat-140.txt", text);
+}
+
+TEST(Golden, FlatWithCallsAndByThread) {
+  const std::string text = flat_text(test::called_machine(), {.unicode = false});
+  expect_harmless(text);
+  expect_golden("flat-calls.txt", text);
+  expect_golden("flat-by-thread.txt",
+                flat_text(test::grouped_machine(), {.by = By::thread, .apart = true}));
+}
+
+TEST(Golden, Graph) {
+  const std::string text = graph_text(test::small_machine());
+  expect_harmless(text);
+  expect_golden("graph.txt", text);
+}
+
+TEST(Golden, GraphWide) {
+  const std::string text = graph_text(test::small_machine(), {.width = 160, .threshold = 5});
+  expect_harmless(text, 160);
+  expect_golden("graph-160.txt", text);
+}
+
+TEST(Golden, GraphOfTwoProcesses) {
+  expect_golden("graph-pid.txt",
+                graph_text(test::small_machine(), {.pids = {812, 900}, .limit = 8}));
+}
+
+TEST(Golden, GraphAsciiInColour) {
+  expect_golden("graph-ascii-colour.txt",
+                graph_text(test::small_machine(),
+                           {.unicode = false, .style = {.colour = true}, .threshold = 10}));
+}
+
+TEST(Golden, GraphWithCyclesAndCalls) {
+  const std::string text = graph_text(test::called_machine());
+  expect_harmless(text);
+  expect_golden("graph-calls.txt", text);
+}
+
+TEST(Golden, GraphByContainer) {
+  expect_golden("graph-by-container.txt",
+                graph_text(test::grouped_machine(), {.by = By::container, .apart = true}));
+}
+
+TEST(Golden, ListingsInJson) {
+  for (const auto& [name, text] :
+       {std::pair("flat.json", flat_json(test::called_machine())),
+        std::pair("graph.json", graph_json(test::called_machine(), {.unicode = false})),
+        std::pair("flat-pid.json", flat_json(test::small_machine(), {.pids = {666}}))}) {
+    EXPECT_EQ(text.find('\n'), text.size() - 1) << "one line";
+    for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f));
+    expect_golden(name, nlohmann::ordered_json::parse(text).dump(1, ' ', true) + "\n");
+  }
 }
 
 TEST(Golden, Tree) {
@@ -145,6 +206,8 @@ TEST(Golden, JsonByThreadAndContainer) {
 TEST(Golden, EmptyProfile) {
   expect_golden("empty.txt", ledger_text(Profile()) + flat_text(Profile()) + tree_text(Profile()) +
                                  report_json(Profile()));
+  expect_golden("empty-graph.txt",
+                graph_text(Profile()) + flat_json(Profile()) + graph_json(Profile()));
 }
 
 }  // namespace
