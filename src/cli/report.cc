@@ -6,7 +6,10 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "model/pprof.h"
+#include "report/address_range.h"
 #include "report/flat_text.h"
+#include "report/histogram_json.h"
+#include "report/histogram_text.h"
 #include "report/ledger_text.h"
 #include "report/report_json.h"
 #include "report/tree_text.h"
@@ -14,28 +17,58 @@
 namespace pkprof {
 namespace {
 
+constexpr size_t not_given = SIZE_MAX;
+constexpr size_t most_bars = 1'000'000;
+
 struct Options {
   std::string file = "pkprof.pb.gz";
   std::string view = "ledger";
   std::vector<uint32_t> pids;
   std::string by = "pid";
   bool json = false;
-  size_t rows = 0;
+  size_t rows = not_given;
   double threshold = 0.5;
+  HistogramOptions histogram;
 };
+
+int show_histogram(const Options& o, const Profile& profile, const ReportOptions& r) {
+  HistogramOptions how = o.histogram;
+  how.pids = o.pids;
+  if (o.rows != not_given) how.rows = o.rows;
+  const auto histogram = histogram_of(profile, how);
+  if (!histogram) return complain(histogram.error().message, exit_failure);
+  const std::string text =
+      o.json ? histogram_json(profile, *histogram) : histogram_text(profile, *histogram, r);
+  return print(text) ? 0 : exit_failure;
+}
+
+// What is wrong with the options together; "" when nothing is.
+std::string disagreement(const Options& o, By by) {
+  const HistogramOptions& h = o.histogram;
+  if (o.view != "histogram" && (!h.range.empty() || !h.library.empty() || h.kernel))
+    return "-r, --library and --kernel are for --view histogram";
+  if (o.view == "histogram" && by != By::pid)
+    return "--by is for the ledger and the tree: addresses are not of one process";
+  if (o.view == "histogram" && o.rows != not_given && o.rows > most_bars)
+    return "-n: a histogram has at most " + std::to_string(most_bars) + " rows";
+  if (o.view == "flat" && by != By::pid && !o.json)
+    return "--by is for the ledger and the tree: functions are not of one process";
+  if (const auto range = parse_range(h.range); range && !*range) return range->error().message;
+  return "";
+}
 
 int show(const Options& o) {
   const By by = by_from_string(o.by).value_or(By::pid);
-  if (o.view == "flat" && by != By::pid && !o.json)
-    return complain("--by is for the ledger and the tree: functions are not of one process",
-                    exit_usage);
+  if (const std::string wrong = disagreement(o, by); !wrong.empty())
+    return complain(wrong, exit_usage);
   const auto profile = read_profile(o.file);
   if (!profile) return complain(profile.error().message, exit_failure);
   ReportOptions r = terminal_options();
   r.pids = o.pids;
   r.by = by;
-  r.limit = o.rows;
+  r.limit = o.rows == not_given ? 0 : o.rows;
   r.threshold = o.threshold;
+  if (o.view == "histogram") return show_histogram(o, *profile, r);
   if (o.json) return print(report_json(*profile, r) + "\n") ? 0 : exit_failure;
   const auto text_of = o.view == "flat" ? flat_text : o.view == "tree" ? tree_text : ledger_text;
   return print(text_of(*profile, r)) ? 0 : exit_failure;
@@ -51,13 +84,21 @@ void add_by_option(ArgParser& parser, std::string& by) {
       .one_of(names);
 }
 
+void add_histogram_options(ArgParser& parser, HistogramOptions& o) {
+  parser
+      .add("-r,--range", o.range, "Only these addresses of the file, in hexadecimal, or a function")
+      .type("START-END");
+  parser.add("--library", o.library, "Of this shared library, not of the program").type("NAME");
+  parser.add("--kernel", o.kernel, "Time in the kernel apart, not at the calling instruction");
+}
+
 void add_report(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
   ArgParser sub = parser.subcommand("report", "Show a recorded profile; needs no privilege");
   sub.add("file", options->file, "Profile written by `pkprof record`").type("FILE").show_default();
-  sub.add("--view", options->view, "ledger, flat or tree")
+  sub.add("--view", options->view, "ledger, flat, tree or histogram")
       .type("VIEW")
-      .one_of({"ledger", "flat", "tree"})
+      .one_of({"ledger", "flat", "tree", "histogram"})
       .show_default();
   sub.add("--pid", options->pids, "Only what these processes were served")
       .separated_by(',')
@@ -68,7 +109,8 @@ void add_report(ArgParser& parser, CommandLine& line) {
       .type("PERCENT")
       .range(0.0, 100.0)
       .show_default();
-  sub.add("--json", options->json, "The ledger as one JSON object");
+  add_histogram_options(sub, options->histogram);
+  sub.add("--json", options->json, "The ledger, or the histogram, as one JSON object");
   sub.when_used([options, &line] { line.action = [options] { return show(*options); }; });
 }
 
