@@ -78,6 +78,7 @@ int show(const Options& o) {
 
 void add_by_option(ArgParser& parser, std::string& by) {
   std::vector<std::string> names;
+  names.reserve(every_by.size());
   for (const By one : every_by) names.emplace_back(to_string(one));
   parser.add("--by", by, "Rows: pid, thread, comm, exe, cgroup, container or unit")
       .type("WHAT")

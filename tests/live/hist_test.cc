@@ -101,7 +101,7 @@ void expect_two_to_one(const json& h, const std::string& program, double within)
 }
 
 const char* rounds() {
-  return in_guest() ? "10" : "100";
+  return in_guest() ? "200" : "2000";
 }
 
 class HistTest : public testing::Test {
@@ -147,7 +147,7 @@ TEST_F(HistTest, ARangeIsExact) {
   std::ostringstream range;
   range << std::hex << b.start << "-0x" << b.start + b.size - 1;
   for (const std::string& asked : {std::string("bogusb"), range.str()}) {
-    const json h = hist({"-r", asked, "-n", "4"}, {program, "30"});
+    const json h = hist({"-r", asked, "-n", "4"}, {program, "600"});
     const json& rows = h.at("rows");
     ASSERT_LE(rows.size(), 4) << h;
     EXPECT_EQ(rows.front().at("first"), b.start);
@@ -162,7 +162,7 @@ TEST_F(HistTest, ARangeIsExact) {
 TEST_F(HistTest, TheBarsAreThePapers) {
   const std::string program = sibling("pk_hotspots_pie");
   const Finished done =
-      run_pkprof({"hist", "--", program, "30"}, {.env = {"LC_ALL=C", "COLUMNS=80"}});
+      run_pkprof({"hist", "--", program, "600"}, {.env = {"LC_ALL=C", "COLUMNS=80"}});
   ASSERT_EQ(done.status, 0) << done.err;
   std::istringstream lines(done.out);
   std::string line;
@@ -243,14 +243,14 @@ TEST_F(HistTest, ShortProgramsAreRepeated) {
 
 TEST_F(HistTest, TheProgramIsTheOneThatTheCommandBecomes) {
   const std::string program = sibling("pk_hotspots_pie");
-  const json h = hist({"-n", "0"}, {"env", "A=1", program, "20"});
+  const json h = hist({"-n", "0"}, {"env", "A=1", program, "400"});
   EXPECT_EQ(h.at("file"), std::filesystem::canonical(program).string());
   EXPECT_GE(share(h, samples_in(h, nm(program).at("bogusb"))), 0.5);
 }
 
 TEST_F(HistTest, ChildrenAreNotTheProgram) {
   const json h =
-      hist({}, {"sh", "-c", sibling("pk_hotspots_pie") + " 20; " + sibling("pk_empty_static")});
+      hist({}, {"sh", "-c", sibling("pk_hotspots_pie") + " 400; " + sibling("pk_empty_static")});
   EXPECT_LE(h.at("samples").get<uint64_t>(), 50U) << h;
   bool said = false;
   for (const json& sentence : h.at("degraded"))

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two hot spots, of which the second is twice as hot: bogusa() and bogusb() of the Minix `profile`
-// command. The same loop, at the same place of a cache line, so that a turn of either takes as
-// long; in rounds, so that what else the machine does is shared alike. Links nothing of ours: it is
-// built in every way that a program can be.
+// command. Twice the time, not twice the turns: how long a turn takes changes with what else the
+// machine does. In rounds of uneven length, or a clock could keep step with them. Links nothing of
+// ours: it is built in every way that a program can be.
+#include <time.h>
+
 #include <cstdint>
 #include <cstdlib>
 
 namespace {
 
-constexpr uint64_t kTurns = 10'000'000;
+uint64_t cpu_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
 
 }  // namespace
 
@@ -22,10 +28,22 @@ extern "C" __attribute__((noinline, aligned(64))) void bogusb(uint64_t turns) {
 }
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 100;
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 2000;
+  uint32_t random = 1;
+  uint64_t in_a = 0;
+  uint64_t in_b = 0;
   for (int i = 0; i < rounds; ++i) {
-    bogusa(kTurns);
-    bogusb(2 * kTurns);
+    random = random * 1664525 + 1013904223;
+    uint64_t before = cpu_ns();
+    bogusa(250'000 + (random >> 8) % 500'000);
+    uint64_t now = cpu_ns();
+    in_a += now - before;
+    while (in_b < 2 * in_a) {
+      before = now;
+      bogusb(100'000);
+      now = cpu_ns();
+      in_b += now - before;
+    }
   }
   return 0;
 }
