@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "args/arg_parser.h"
+#include "report/histogram.h"
 
 namespace pkprof {
 
@@ -25,10 +26,14 @@ void add_run(ArgParser& parser, CommandLine& line);
 void add_record(ArgParser& parser, CommandLine& line);
 void add_report(ArgParser& parser, CommandLine& line);
 void add_stat(ArgParser& parser, CommandLine& line);
+void add_hist(ArgParser& parser, CommandLine& line);
 void add_doctor(ArgParser& parser, CommandLine& line);
 
 // --by, of report and run.
 void add_by_option(ArgParser& parser, std::string& by);
+
+// -r, --library and --kernel, of report and hist.
+void add_histogram_options(ArgParser& parser, HistogramOptions& o);
 
 // "pkprof: what failed" on stderr; returns `status`.
 int complain(const std::string& message, int status);

@@ -6,8 +6,11 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "model/pprof.h"
+#include "report/address_range.h"
 #include "report/flat_text.h"
 #include "report/graph_text.h"
+#include "report/histogram_json.h"
+#include "report/histogram_text.h"
 #include "report/ledger_text.h"
 #include "report/listing_json.h"
 #include "report/report_json.h"
@@ -16,14 +19,18 @@
 namespace pkprof {
 namespace {
 
+constexpr size_t not_given = SIZE_MAX;
+constexpr size_t most_bars = 1'000'000;
+
 struct Options {
   std::string file = "pkprof.pb.gz";
   std::string view = "ledger";
   std::vector<uint32_t> pids;
   std::string by;  // "" is pid, and functions of all processes together
   bool json = false;
-  size_t rows = 0;
+  size_t rows = not_given;
   double threshold = 0.5;
+  HistogramOptions histogram;
 };
 
 using Report = std::string (*)(const Profile&, const ReportOptions&);
@@ -35,15 +42,43 @@ Report report_of(const std::string& view, bool json) {
   return view == "tree" ? tree_text : ledger_text;
 }
 
+int show_histogram(const Options& o, const Profile& profile, const ReportOptions& r) {
+  HistogramOptions how = o.histogram;
+  how.pids = o.pids;
+  if (o.rows != not_given) how.rows = o.rows;
+  const auto histogram = histogram_of(profile, how);
+  if (!histogram) return complain(histogram.error().message, exit_failure);
+  const std::string text =
+      o.json ? histogram_json(profile, *histogram) : histogram_text(profile, *histogram, r);
+  return print(text) ? 0 : exit_failure;
+}
+
+// What is wrong with the options together; "" when nothing is.
+std::string disagreement(const Options& o, By by) {
+  const HistogramOptions& h = o.histogram;
+  if (o.view != "histogram" && (!h.range.empty() || !h.library.empty() || h.kernel))
+    return "-r, --library and --kernel are for --view histogram";
+  if (o.view == "histogram" && by != By::pid)
+    return "--by is not for the histogram: addresses are not of one process";
+  if (o.view == "histogram" && o.rows != not_given && o.rows > most_bars)
+    return "-n: a histogram has at most " + std::to_string(most_bars) + " rows";
+  if (const auto range = parse_range(h.range); range && !*range) return range->error().message;
+  return "";
+}
+
 int show(const Options& o) {
+  const By by = by_from_string(o.by).value_or(By::pid);
+  if (const std::string wrong = disagreement(o, by); !wrong.empty())
+    return complain(wrong, exit_usage);
   const auto profile = read_profile(o.file);
   if (!profile) return complain(profile.error().message, exit_failure);
   ReportOptions r = terminal_options();
   r.pids = o.pids;
-  r.by = by_from_string(o.by).value_or(By::pid);
+  r.by = by;
   r.apart = !o.by.empty();
-  r.limit = o.rows;
+  r.limit = o.rows == not_given ? 0 : o.rows;
   r.threshold = o.threshold;
+  if (o.view == "histogram") return show_histogram(o, *profile, r);
   return print(report_of(o.view, o.json)(*profile, r)) ? 0 : exit_failure;
 }
 
@@ -51,19 +86,28 @@ int show(const Options& o) {
 
 void add_by_option(ArgParser& parser, std::string& by) {
   std::vector<std::string> names;
+  names.reserve(every_by.size());
   for (const By one : every_by) names.emplace_back(to_string(one));
   parser.add("--by", by, "Rows: pid, thread, comm, exe, cgroup, container or unit")
       .type("WHAT")
       .one_of(names);
 }
 
+void add_histogram_options(ArgParser& parser, HistogramOptions& o) {
+  parser
+      .add("-r,--range", o.range, "Only these addresses of the file, in hexadecimal, or a function")
+      .type("START-END");
+  parser.add("--library", o.library, "Of this shared library, not of the program").type("NAME");
+  parser.add("--kernel", o.kernel, "Time in the kernel apart, not at the calling instruction");
+}
+
 void add_report(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
   ArgParser sub = parser.subcommand("report", "Show a recorded profile; needs no privilege");
   sub.add("file", options->file, "Profile written by `pkprof record`").type("FILE").show_default();
-  sub.add("--view", options->view, "ledger, flat, graph or tree")
+  sub.add("--view", options->view, "ledger, flat, graph, tree or histogram")
       .type("VIEW")
-      .one_of({"ledger", "flat", "graph", "tree"})
+      .one_of({"ledger", "flat", "graph", "tree", "histogram"})
       .show_default();
   sub.add("--pid", options->pids, "Only what these processes were served")
       .separated_by(',')
@@ -75,8 +119,8 @@ void add_report(ArgParser& parser, CommandLine& line) {
       .type("PERCENT")
       .range(0.0, 100.0)
       .show_default();
-  sub.add("--json", options->json,
-          "One JSON object: the ledger, or with --view flat or graph that one");
+  add_histogram_options(sub, options->histogram);
+  sub.add("--json", options->json, "One JSON object: the ledger, or with --view that one");
   sub.when_used([options, &line] { line.action = [options] { return show(*options); }; });
 }
 

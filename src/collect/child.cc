@@ -9,7 +9,8 @@
 namespace pkprof {
 namespace {
 
-[[noreturn]] void run_child(const std::vector<std::string>& command, int gate, int error) {
+[[noreturn]] void run_child(const std::vector<std::string>& command,
+                            const std::function<void()>& before_exec, int gate, int error) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -19,6 +20,7 @@ namespace {
   argv.push_back(nullptr);
   char byte = 0;
   if (read(gate, &byte, 1) != 1) _exit(125);  // the parent gave up
+  if (before_exec) before_exec();
   execvp(argv[0], argv.data());
   const int err = errno;
   (void)!write(error, &err, sizeof(err));
@@ -27,7 +29,8 @@ namespace {
 
 }  // namespace
 
-Result<Child> Child::spawn(const std::vector<std::string>& command) {
+Result<Child> Child::spawn(const std::vector<std::string>& command,
+                           const std::function<void()>& before_exec) {
   int gate[2];
   int error[2];
   if (pipe2(gate, O_CLOEXEC)) return fail_errno("starting the command");
@@ -41,7 +44,7 @@ Result<Child> Child::spawn(const std::vector<std::string>& command) {
   if (pid < 0) return fail_errno("starting the command");
   if (pid == 0) {
     child.gate_.reset();
-    run_child(command, gate_read.get(), error_write.get());
+    run_child(command, before_exec, gate_read.get(), error_write.get());
   }
   child.pid_ = pid;
   return child;

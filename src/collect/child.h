@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,10 @@ namespace pkprof {
 
 class Child {
  public:
-  // Forks; the child waits for go(). A child that was never let go ends with this object.
-  static Result<Child> spawn(const std::vector<std::string>& command);
+  // Forks; the child waits for go(). A child that was never let go ends with this object. What is
+  // to be done `before_exec` the child does when it is let go.
+  static Result<Child> spawn(const std::vector<std::string>& command,
+                             const std::function<void()>& before_exec = {});
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;
   ~Child();

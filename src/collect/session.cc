@@ -2,9 +2,7 @@
 #include "collect/session.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +22,7 @@
 #include "collect/processes.h"
 #include "collect/recorder.h"
 #include "collect/sideband.h"
+#include "collect/signals.h"
 #include "collect/targets.h"
 #include "collect/turns.h"
 
@@ -35,35 +34,6 @@ constexpr uint64_t cost_window_ns = 10'000'000;
 constexpr uint64_t cost_interval_ns = 1'000'000'000;  // between windows, at least
 constexpr uint64_t pace_interval_ns = 100'000'000;
 constexpr uint64_t settle_interval_ns = 5'000'000'000;  // of what fell into pauses of the hooks
-
-// Signals become something to wait for; the mask is given back at the end.
-class Signals {
- public:
-  Signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&set, s);
-    sigprocmask(SIG_BLOCK, &set, &old_);
-    fd_ = Fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  ~Signals() { sigprocmask(SIG_SETMASK, &old_, nullptr); }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
-
-  [[nodiscard]] int fd() const { return fd_.get(); }
-  // True if one came that ends the recording.
-  bool take() {
-    bool stop = false;
-    signalfd_siginfo info{};
-    while (read(fd_.get(), &info, sizeof(info)) == sizeof(info))
-      if (info.ssi_signo != SIGCHLD) stop = true;
-    return stop;
-  }
-
- private:
-  sigset_t old_{};
-  Fd fd_;
-};
 
 class Session {
  public:

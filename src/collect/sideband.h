@@ -24,6 +24,12 @@ struct ProcessEvent {
   UserMap map;
 };
 
+// From a record of the kernel's that ends with thread and time; false for one of another kind, for
+// a thread's, and for a new name that is no exec.
+bool parse_process_event(const std::string& record, ProcessEvent& event);
+// How many records had no room, if that is what this one says.
+[[nodiscard]] uint64_t lost_in(const std::string& record);
+
 class Sideband {
  public:
   // Of each CPU's ring: what a busy CPU fills in a tenth of a second and more, but of many CPUs

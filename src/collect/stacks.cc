@@ -101,7 +101,8 @@ FrameId Stacks::user_frame(uint64_t image, uint64_t address) {
   frame.file = tables_.string(found.source_file);
   frame.line = found.line;
   if (map.end <= map.start) return tables_.frame(frame);
-  const Mapping mapping{map.start, map.end, map.offset, map.file, found.build_id};
+  const uint64_t vaddr = found.vaddr ? *found.vaddr - (address - map.start) : no_vaddr;
+  const Mapping mapping{map.start, map.end, map.offset, map.file, found.build_id, vaddr};
   if (is_of_file(map.file)) {
     const auto [it, fresh] = first_met_.try_emplace(
         Part{map.file, found.build_id, map.offset, map.end - map.start}, no_mapping);

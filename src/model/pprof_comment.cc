@@ -178,6 +178,11 @@ MetaComment from_json(const Json& from) {
                                static_cast<uint32_t>(number_of(entry[1], "a thread", UINT32_MAX)),
                                text_of(entry[2], "a thread's name")});
   }
+  for (const Json& entry : get_array(from, "vaddrs")) {
+    if (!entry.is_array() || entry.size() != 2) throw Malformed{"vaddrs is not made of pairs"};
+    comment.vaddrs.push_back({number_of(entry[0], "a mapping id", UINT64_MAX),
+                              number_of(entry[1], "an address", UINT64_MAX)});
+  }
   return comment;
 }
 
@@ -226,6 +231,11 @@ std::string encode_comment(const MetaComment& comment) {
     Json& threads = to["threads"] = Json::array();
     for (const auto& [label, id, name] : comment.threads)
       threads.push_back(Json::array({label, id, escape_text(name)}));
+  }
+  if (!comment.vaddrs.empty()) {
+    Json& vaddrs = to["vaddrs"] = Json::array();
+    for (const auto& [mapping, vaddr] : comment.vaddrs)
+      vaddrs.push_back(Json::array({mapping, vaddr}));
   }
   return "#" + to.dump();
 }

@@ -128,12 +128,18 @@ void Decoder::find_values() {
 }
 
 void Decoder::build_mappings() {
+  std::vector<uint64_t> vaddrs(file_.mappings.size(), no_vaddr);
+  for (const auto& [mapping, vaddr] : comment_.vaddrs) {
+    require(mapping >= 1 && mapping <= vaddrs.size(), "the address of a mapping that is not there");
+    vaddrs[mapping - 1] = vaddr;
+  }
   in_order_of_ids(file_.mappings, "the ids of its mappings are not unique", [&](const auto& raw) {
     mapping_ids_.push_back(profile_.mapping({.start = raw.start,
                                              .limit = raw.limit,
                                              .offset = raw.offset,
                                              .file = unescape_text(file_.text(raw.file)),
-                                             .build_id = unescape_text(file_.text(raw.build_id))}));
+                                             .build_id = unescape_text(file_.text(raw.build_id)),
+                                             .vaddr = vaddrs[raw.id - 1]}));
   });
 }
 

@@ -265,6 +265,10 @@ std::string Encoder::comment() const {
     const Frame& frame = profile_.frames()[i];
     if (frame.kind != default_kind(frame)) comment.kinds.push_back({i + 1, frame.kind});
   }
+  for (size_t i = 0; i < profile_.mappings().size(); ++i) {
+    const uint64_t vaddr = profile_.mappings()[i].vaddr;
+    if (vaddr != no_vaddr) comment.vaddrs.push_back({i + 1, vaddr});
+  }
   for (const auto& [thread, name] : profile_.thread_names())
     comment.threads.push_back({names_[thread.first], thread.second, name});
   return encode_comment(comment);

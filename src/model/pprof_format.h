@@ -87,8 +87,8 @@ inline constexpr uint32_t max_cpus = 1U << 20;
 [[nodiscard]] FrameKind default_kind(const Frame& frame);
 
 // What pprof has no place for: Profile::meta but for time and duration, the labels with the names
-// that samples refer to them by, the kinds of the frames that are not of their default kind, and
-// the names of threads.
+// that samples refer to them by, the kinds of the frames that are not of their default kind, the
+// names of threads, and the addresses that linkers gave to what is mapped.
 struct MetaComment {
   Meta meta;
   std::vector<Label> labels;
@@ -104,6 +104,11 @@ struct MetaComment {
     std::string name;
   };
   std::vector<ThreadName> threads;
+  struct VaddrOf {
+    uint64_t mapping = 0;  // id, from 1
+    uint64_t vaddr = 0;
+  };
+  std::vector<VaddrOf> vaddrs;
 };
 
 // One name a label, escaped and unique.

@@ -151,9 +151,9 @@ StringId Profile::string(std::string_view text) {
 
 MappingId Profile::mapping(const Mapping& mapping) {
   const uint64_t seed = hash_seed();
-  const uint64_t hash =
-      hash_words(seed, {mapping.start, mapping.limit, mapping.offset,
-                        hash_bytes(seed, mapping.file), hash_bytes(seed, mapping.build_id)});
+  const uint64_t hash = hash_words(
+      seed, {mapping.start, mapping.limit, mapping.offset, hash_bytes(seed, mapping.file),
+             hash_bytes(seed, mapping.build_id), mapping.vaddr});
   return intern(mappings_, mapping_index_, hash, mapping);
 }
 

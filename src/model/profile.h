@@ -72,12 +72,16 @@ using StringId = uint32_t;
 using MappingId = uint32_t;
 inline constexpr MappingId no_mapping = UINT32_MAX;
 
+inline constexpr uint64_t no_vaddr = UINT64_MAX;
+
 struct Mapping {
   uint64_t start = 0;    // of the mapped range, as it was in memory
   uint64_t limit = 0;    // first address past it
   uint64_t offset = 0;   // file offset of `start`
   std::string file;      // path; "[kernel.kallsyms]", "[module]", "[bpf]", "[vdso]" for the rest
   std::string build_id;  // lower-case hex, empty when there is none
+  // The file's own address of `start`, as nm prints it: what the linker chose, not the loader.
+  uint64_t vaddr = no_vaddr;
   auto operator<=>(const Mapping&) const = default;
 };
 

@@ -166,6 +166,7 @@ std::shared_ptr<ElfFile> ElfCache::open(Fd fd, const std::string& path, const Pr
   if (system_root_) options.debug.roots.push_back(system_root_);
   options.debug.debug_dirs = options_.debug_dirs;
   options.lines = options_.lines;
+  options.names = options_.names;
   options.symbols = memory_ < options_.memory_limit;
   auto elf = ElfFile::open(std::move(fd), path, options);
   if (!elf) {

@@ -8,6 +8,8 @@
 // for, so executable segments are asked first, by their exact extent, then rounded to pages.
 #include "symbol/elf_file.h"
 
+#include <algorithm>
+
 #include "symbol/symbolizer.h"
 
 namespace pkprof {
@@ -63,6 +65,7 @@ void ElfFile::load(ElfHandle elf, const std::string& path, const Options& option
   FunctionTableBuilder builder;
   complete_ = builder.add(elf);
   if (debug) complete_ = builder.add(*debug) && complete_;
+  if (options.names) names_ = builder.every_name();
   functions_ = builder.build();
   if (!options.lines) return;
   if (has_lines || !debug) {
@@ -97,6 +100,21 @@ std::string_view ElfFile::function_at(uint64_t vaddr) {
   std::string name = demangle(found.name);
   demangled_bytes_ += name.size() + 64;  // and the table's own
   return demangled_.emplace(found.id, std::move(name)).first->second;
+}
+
+FileCode ElfFile::code() const {
+  FileCode code;
+  code.build_id = build_id_;
+  for (const ElfSegment& s : segments_) {
+    if (!s.executable || s.file_size == 0 || s.vaddr > UINT64_MAX - s.file_size) continue;
+    if (code.end == 0 || s.vaddr < code.start) code.start = s.vaddr;
+    code.end = std::max(code.end, s.vaddr + s.file_size);
+  }
+  code.functions.reserve(functions_.size());
+  for (const FlatRange& range : functions_.ranges())
+    code.functions.push_back({range.start, range.end, demangle(functions_.name(range))});
+  code.names = names_;
+  return code;
 }
 
 SourceLine ElfFile::line_at(uint64_t vaddr) {

@@ -17,6 +17,7 @@
 #include "symbol/elf_handle.h"
 #include "symbol/elf_lines.h"
 #include "symbol/elf_symbols.h"
+#include "symbol/file_code.h"
 
 namespace pkprof {
 
@@ -26,6 +27,7 @@ class ElfFile {
     DebugSearch debug;
     bool lines = false;
     bool symbols = true;  // false: only the build-id and the segments
+    bool names = false;   // keep every name, aliases too, for code()
   };
 
   // `path` is the file's own, as seen from its root; it tells where a debug file may be.
@@ -39,6 +41,7 @@ class ElfFile {
   // The demangled name of the function there; "" when none is known. Valid until the next.
   [[nodiscard]] std::string_view function_at(uint64_t vaddr);
   [[nodiscard]] SourceLine line_at(uint64_t vaddr);
+  [[nodiscard]] FileCode code() const;
   [[nodiscard]] size_t function_count() const { return functions_.size(); }
   // False when a symbol table was left out because of its size.
   [[nodiscard]] bool complete() const { return complete_; }
@@ -50,6 +53,7 @@ class ElfFile {
   std::string build_id_;
   std::vector<ElfSegment> segments_;
   FunctionTable functions_;
+  std::vector<FileCode::Function> names_;
   std::unordered_map<uint32_t, std::string> demangled_;  // of those that were asked for
   uint64_t demangled_bytes_ = 0;
   std::unique_ptr<ElfLines> lines_;

@@ -116,6 +116,25 @@ void FunctionTableBuilder::sort_candidates() {
                    });
 }
 
+// One without a size ends where the next one begins, which is at another address.
+uint64_t FunctionTableBuilder::end_of(size_t candidate, size_t next) const {
+  const Candidate& c = candidates_[candidate];
+  return c.sized || next == candidates_.size() ? c.end : std::min(c.end, candidates_[next].start);
+}
+
+std::vector<FileCode::Function> FunctionTableBuilder::every_name() {
+  sort_candidates();
+  std::vector<FileCode::Function> names;
+  names.reserve(candidates_.size());
+  size_t next = 0;
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    const Candidate& c = candidates_[i];
+    while (next < candidates_.size() && candidates_[next].start == c.start) ++next;
+    if (!c.plt) names.push_back({c.start, end_of(i, next), std::string(c.name)});
+  }
+  return names;
+}
+
 FunctionTable FunctionTableBuilder::build() {
   sort_candidates();
   FunctionTable table;
@@ -126,8 +145,7 @@ FunctionTable FunctionTableBuilder::build() {
     const Candidate& best = candidates_[i];
     size_t next = i + 1;
     while (next < candidates_.size() && candidates_[next].start == best.start) ++next;
-    uint64_t end = best.end;
-    if (!best.sized && next < candidates_.size()) end = std::min(end, candidates_[next].start);
+    const uint64_t end = end_of(i, next);
     if (table.names_.size() + best.name.size() > max_names) break;
     const auto id = static_cast<uint32_t>(table.names_.size());
     table.names_.insert(table.names_.end(), best.name.begin(), best.name.end());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "symbol/elf_handle.h"
+#include "symbol/file_code.h"
 #include "symbol/ranges.h"
 
 namespace pkprof {
@@ -21,6 +22,11 @@ class FunctionTable {
   };
 
   [[nodiscard]] bool find(uint64_t vaddr, Found& found) const;
+  // All of it, by address.
+  [[nodiscard]] const std::vector<FlatRange>& ranges() const { return ranges_; }
+  [[nodiscard]] std::string_view name(const FlatRange& range) const {
+    return names_.data() + range.id;
+  }
   [[nodiscard]] size_t size() const { return ranges_.size(); }
   [[nodiscard]] uint64_t memory() const {
     return names_.capacity() + ranges_.capacity() * sizeof(FlatRange);
@@ -43,6 +49,8 @@ class FunctionTableBuilder {
 
   // Adds .symtab, .dynsym and, for x86-64, the names of PLT entries.
   bool add(const ElfHandle& elf);
+  // Every symbol, as nm prints it; before build().
+  [[nodiscard]] std::vector<FileCode::Function> every_name();
   [[nodiscard]] FunctionTable build();
 
  private:
@@ -55,6 +63,7 @@ class FunctionTableBuilder {
     bool plt = false;
   };
 
+  [[nodiscard]] uint64_t end_of(size_t candidate, size_t next) const;
   bool add_table(const ElfHandle& elf, const ElfSection& table);
   void add_symbol(const ElfHandle& elf, const GElf_Sym& symbol, const Elf_Data* strings);
   void add_plt(const ElfHandle& elf);  // elf_plt.cc

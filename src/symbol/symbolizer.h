@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "symbol/file_code.h"
 
 namespace pkprof {
 
@@ -82,6 +84,8 @@ struct UserFrame {
   uint32_t line = 0;
   UserMap map;           // start == end when no mapping covered the address
   std::string build_id;  // lower-case hex of the file, "" when none
+  // The file's own address of it, as nm prints it; not known where there is no file to be had.
+  std::optional<uint64_t> vaddr;
 };
 
 // Options shared by all users of a UserSymbols.
@@ -89,6 +93,7 @@ struct UserSymbolsOptions {
   std::string root;  // prefix for every path, for tests; "" is the system's root
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
   bool lines = false;
+  bool names = false;                         // keep every name of a function, for code_of()
   uint64_t memory_limit = uint64_t{2} << 30;  // for symbol tables; later files stay unnamed
 };
 
@@ -120,6 +125,9 @@ class UserSymbols {
   // feeding history that came after the sample). Never fails: what is not known is empty. For a
   // return address ask for the address less one: a call may be the last thing in a function.
   [[nodiscard]] UserFrame find(uint64_t process, uint64_t address);
+
+  // All code of a file that the process has mapped; nothing where there is no file to be had.
+  [[nodiscard]] std::optional<FileCode> code_of(uint64_t process, const std::string& file);
 
   // What went wrong, a sentence each, for the report's face ("/usr/bin/x changed since ...").
   [[nodiscard]] std::vector<std::string> warnings() const;

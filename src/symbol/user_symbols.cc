@@ -126,6 +126,7 @@ struct UserSymbols::Impl {
   std::shared_ptr<RootDir> root_of(uint32_t pid, const std::string& identity);
   ProcessView view_of(Process& process);
   void name_jit(Process& process, uint64_t address, UserFrame& frame);
+  ElfFile* elf_of(Process& process, const MapPiece& piece);
 
   UserSymbolsOptions options;
   Warnings warnings;
@@ -178,6 +179,16 @@ void UserSymbols::Impl::name_jit(Process& process, uint64_t address, UserFrame& 
     if (!jit || !frame.function.empty()) continue;
     frame.function = demangle(jit->find(address, system_root, warnings));
   }
+}
+
+// The file behind a mapping, looked for once; nullptr when there is none.
+ElfFile* UserSymbols::Impl::elf_of(Process& process, const MapPiece& piece) {
+  MapOrigin& origin = *piece.origin;
+  if (!origin.resolved) {
+    origin.resolved = true;
+    origin.elf = cache->find(piece.as_map(), view_of(process));
+  }
+  return origin.elf.get();
 }
 
 UserSymbols::UserSymbols(UserSymbolsOptions options)
@@ -245,26 +256,36 @@ UserFrame UserSymbols::find(uint64_t process, uint64_t address) {
   }
   frame.map = piece->as_map();
   frame.build_id = frame.map.build_id;
-  MapOrigin& origin = *piece->origin;
-  if (!origin.resolved) {
-    origin.resolved = true;
-    origin.elf = impl_->cache->find(frame.map, impl_->view_of(p));
-  }
-  if (origin.elf == nullptr) {
+  ElfFile* elf = impl_->elf_of(p, *piece);
+  if (elf == nullptr) {
     if (is_anonymous(frame.map.file)) impl_->name_jit(p, address, frame);
     return frame;
   }
-  frame.build_id = origin.elf->build_id();
+  frame.build_id = elf->build_id();
   // The vDSO has no file: its offset is from where it begins in memory.
   const bool vdso = frame.map.file == "[vdso]";
-  const auto vaddr =
-      origin.elf->vaddr_of(vdso ? address - origin.map.start : piece->file_offset(address));
-  if (!vaddr) return frame;
-  frame.function = origin.elf->function_at(*vaddr);
-  SourceLine line = origin.elf->line_at(*vaddr);
+  frame.vaddr =
+      elf->vaddr_of(vdso ? address - piece->origin->map.start : piece->file_offset(address));
+  if (!frame.vaddr) return frame;
+  frame.function = elf->function_at(*frame.vaddr);
+  SourceLine line = elf->line_at(*frame.vaddr);
   frame.source_file = std::move(line.file);
   frame.line = line.line;
   return frame;
+}
+
+std::optional<FileCode> UserSymbols::code_of(uint64_t process, const std::string& file) {
+  const auto it = impl_->processes.find(process);
+  if (it == impl_->processes.end()) return {};
+  for (const MapPiece& piece : it->second.maps->pieces()) {
+    if (piece.origin->map.file != file) continue;
+    const ElfFile* elf = impl_->elf_of(it->second, piece);
+    if (elf == nullptr) continue;
+    FileCode code = elf->code();
+    code.file = file;
+    return code;
+  }
+  return {};
 }
 
 std::vector<std::string> UserSymbols::warnings() const {

@@ -7,6 +7,8 @@
 #include "model/gzip.h"
 #include "model/pprof.h"
 #include "report/flat_text.h"
+#include "report/histogram_json.h"
+#include "report/histogram_text.h"
 #include "report/ledger.h"
 #include "report/ledger_text.h"
 #include "report/report_json.h"
@@ -33,6 +35,16 @@ void check(const Profile& profile) {
     require(build_ledger(profile, {}, by).sum_ns() == ledger.sum_ns());
     require(!ledger_text(profile, {.by = by}).empty());
     require(!report_json(profile, {.by = by}).empty());
+  }
+
+  for (const size_t rows : {0U, 1U, 20U}) {
+    const auto histogram = histogram_of(profile, {.rows = rows});
+    if (!histogram) continue;
+    HistogramValue sum = histogram->here;
+    for (const HistogramElsewhere& e : histogram->elsewhere) sum += e.value;
+    require(sum.ns == histogram->all.ns && sum.samples == histogram->all.samples);
+    require(!histogram_text(profile, *histogram).empty());
+    require(!histogram_json(profile, *histogram).empty());
   }
 
   const Result<std::string> bytes = encode_pprof(profile);

@@ -21,6 +21,19 @@ namespace pkprof::live {
 
 using testnet::Child;
 
+Sysctl::Sysctl(std::string path, const char* value)
+    : path_(std::move(path)), old_(read_file(path_)) {
+  write_file(path_, value);
+}
+
+Sysctl::~Sysctl() {
+  try {
+    write_file(path_, old_);
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << e.what();
+  }
+}
+
 Cgroup::Cgroup() {
   const std::string mount = must(testnet::run_command(
       {"awk", "$3 == \"cgroup2\" { printf \"%s\", $2; exit }", "/proc/mounts"}));

@@ -38,6 +38,19 @@ class Stage {
   std::deque<testnet::Child> children_;
 };
 
+// Sets a sysctl and sets it back, also when the test fails.
+class Sysctl {
+ public:
+  Sysctl(std::string path, const char* value);
+  ~Sysctl();
+  Sysctl(const Sysctl&) = delete;
+  Sysctl& operator=(const Sysctl&) = delete;
+
+ private:
+  std::string path_;
+  std::string old_;
+};
+
 // A cgroup of our own, gone with the object.
 class Cgroup {
  public:

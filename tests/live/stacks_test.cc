@@ -126,27 +126,6 @@ TEST_F(SymbolsTest, KernelFramesHaveNames) {
   EXPECT_NE(tree.find("syscall:read"), std::string::npos);
 }
 
-// Sets a sysctl and sets it back, also when the test fails.
-class Sysctl {
- public:
-  Sysctl(std::string path, const char* value) : path_(std::move(path)), old_(read_file(path_)) {
-    write_file(path_, value);
-  }
-  ~Sysctl() {
-    try {
-      write_file(path_, old_);
-    } catch (const std::exception& e) {
-      ADD_FAILURE() << e.what();
-    }
-  }
-  Sysctl(const Sysctl&) = delete;
-  Sysctl& operator=(const Sysctl&) = delete;
-
- private:
-  std::string path_;
-  std::string old_;
-};
-
 // /proc/kallsyms shows zeros then, to root too; the BPF iterator does not.
 TEST_F(SymbolsTest, KernelFramesHaveNamesWhereAddressesAreHidden) {
   const Sysctl hidden("/proc/sys/kernel/kptr_restrict", "2");

@@ -193,7 +193,8 @@ LabelId random_label(Profile& profile, std::mt19937_64& random) {
 FrameId random_frame(Profile& profile, std::mt19937_64& random) {
   Frame frame{.kind = static_cast<FrameKind>(random() % 3)};
   if (random() % 3 != 0)
-    frame.mapping = profile.mapping({random() % 4, random(), random(), random_text(random), "ab"});
+    frame.mapping = profile.mapping({random() % 4, random(), random(), random_text(random), "ab",
+                                     random() % 2 != 0 ? random() : no_vaddr});
   if (random() % 3 != 0) frame.address = random();
   frame.function = profile.string(random_text(random));
   frame.file = profile.string(random_text(random));
@@ -408,7 +409,8 @@ std::vector<std::string> described(const Profile& profile) {
       if (frame.mapping == no_mapping) continue;
       const Mapping& mapping = profile.mappings()[frame.mapping];
       line += "@" + std::to_string(mapping.start) + "," + std::to_string(mapping.limit) + "," +
-              std::to_string(mapping.offset) + "," + mapping.file + "," + mapping.build_id;
+              std::to_string(mapping.offset) + "," + mapping.file + "," + mapping.build_id + "," +
+              std::to_string(mapping.vaddr);
     }
     for (const uint64_t n : {value.count, value.ns, value.exact_ns, value.calls})
       line += " " + std::to_string(n);

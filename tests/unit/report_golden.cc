@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reports of the small machine, byte for byte, against tests/golden. After a change that is
-// meant, PKPROF_UPDATE_GOLDEN=1 writes them anew; read the difference before committing it.
+// The reports of the small machine, byte for byte, against tests/golden.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "golden.h"
 #include "report/flat_text.h"
 #include "report/graph_text.h"
 #include "report/ledger_text.h"
@@ -19,31 +16,8 @@
 namespace pkprof {
 namespace {
 
-void expect_golden(const std::string& name, const std::string& got) {
-  const std::string path = std::string(PKPROF_GOLDEN_DIR) + "/" + name;
-  if (std::getenv("PKPROF_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream(path, std::ios::binary) << got;
-    return;
-  }
-  std::ifstream in(path, std::ios::binary);
-  ASSERT_TRUE(in) << path << " is missing; run with PKPROF_UPDATE_GOLDEN=1";
-  std::stringstream want;
-  want << in.rdbuf();
-  EXPECT_EQ(got, want.str()) << name;
-}
-
-// No line may hold anything that a terminal acts upon, nor be wider than it.
-void expect_harmless(const std::string& text, size_t width = 80) {
-  size_t column = 0;
-  for (const char c : text) {
-    const bool begins_character = (c & 0xc0) != 0x80;
-    column = c == '\n' ? 0 : column + (begins_character ? 1 : 0);
-    EXPECT_LE(column, width) << text;
-  }
-  for (const char c : text)
-    EXPECT_TRUE(c == '\n' || (c >= 0x20 && c != 0x7f) || c < 0) << static_cast<int>(c);
-  EXPECT_EQ(text.find("\u202e"), std::string::npos);
-}
+using test::expect_golden;
+using test::expect_harmless;
 
 TEST(Golden, LedgerAt80Columns) {
   const std::string text = ledger_text(test::small_machine());

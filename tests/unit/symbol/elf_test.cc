@@ -79,6 +79,41 @@ TEST_P(Layouts, EveryFunctionHasItsName) {
   EXPECT_EQ(symbols.find(1, bias + test::nm_address(binary, "inner_label")).function, "sized_asm");
 }
 
+// Addresses and names as nm has them, of all the code there is.
+TEST_P(Layouts, CodeIsAsNmHasIt) {
+  TempDir dir;
+  const std::string binary = test::compile(dir, "program", GetParam());
+  Child child({binary});
+  UserSymbols symbols({.names = true});
+  const uint64_t bias = run_and_read(child, symbols, binary);
+  const uint64_t plain = test::nm_address(binary, "plain_c");
+  const UserFrame frame = symbols.find(1, bias + plain + 1);
+  ASSERT_TRUE(frame.vaddr);
+  EXPECT_EQ(*frame.vaddr, plain + 1);
+  const auto code = symbols.code_of(1, frame.map.file);
+  ASSERT_TRUE(code);
+  EXPECT_EQ(code->build_id, frame.build_id);
+  std::map<std::string, FileCode::Function> names;
+  for (const FileCode::Function& f : code->names) {
+    EXPECT_LT(f.start, f.end) << f.name;
+    names[f.name] = f;
+  }
+  const auto truth = test::nm_functions(binary);
+  for (const char* name :
+       {"main", "plain_c", "__plain_alias", "sized_asm", "inner_label", "_ZNK5outer5Thing3getEv"}) {
+    const uint64_t start = test::nm_address(binary, name);
+    EXPECT_EQ(names[name].start, start) << name;
+    if (const uint64_t size = truth.at(start).size; size != 0)
+      EXPECT_EQ(names[name].end, start + size) << name;
+    EXPECT_GE(start, code->start);
+    EXPECT_LT(start, code->end);
+  }
+  for (size_t i = 1; i < code->functions.size(); ++i)
+    EXPECT_GE(code->functions[i].start, code->functions[i - 1].end);
+  EXPECT_FALSE(symbols.code_of(1, "/no/such/file"));
+  EXPECT_FALSE(symbols.code_of(2, frame.map.file));
+}
+
 INSTANTIATE_TEST_SUITE_P(Elf, Layouts,
                          ::testing::Values("-fPIE -pie", "-fno-pie -no-pie",
                                            "-static -fno-pie -no-pie", "-static-pie",
@@ -270,6 +305,7 @@ TEST(Elf, Vdso) {
     }
   }
   EXPECT_GT(named, 0U);
+  EXPECT_TRUE(symbols.code_of(1, "[vdso]"));
 }
 
 TEST(Elf, FindIsQuick) {

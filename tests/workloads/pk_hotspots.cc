@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two hot spots, of which the second is twice as hot: bogusa() and bogusb() of the Minix `profile`
+// command. Twice the time, not twice the turns: how long a turn takes changes with what else the
+// machine does. In rounds of uneven length, or a clock could keep step with them. Links nothing of
+// ours: it is built in every way that a program can be.
+#include <time.h>
+
+#include <cstdint>
+#include <cstdlib>
+
+namespace {
+
+uint64_t cpu_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+}  // namespace
+
+// The comments keep the compiler from making one function of two that are equal.
+extern "C" __attribute__((noinline, aligned(64))) void bogusa(uint64_t turns) {
+  for (uint64_t i = turns; i != 0; --i) asm volatile("# a" : "+r"(i));
+}
+
+extern "C" __attribute__((noinline, aligned(64))) void bogusb(uint64_t turns) {
+  for (uint64_t i = turns; i != 0; --i) asm volatile("# b" : "+r"(i));
+}
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 2000;
+  uint32_t random = 1;
+  uint64_t in_a = 0;
+  uint64_t in_b = 0;
+  for (int i = 0; i < rounds; ++i) {
+    random = random * 1664525 + 1013904223;
+    uint64_t before = cpu_ns();
+    bogusa(250'000 + (random >> 8) % 500'000);
+    uint64_t now = cpu_ns();
+    in_a += now - before;
+    while (in_b < 2 * in_a) {
+      before = now;
+      bogusb(100'000);
+      now = cpu_ns();
+      in_b += now - before;
+    }
+  }
+  return 0;
+}
