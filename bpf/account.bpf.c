@@ -12,6 +12,20 @@ static __always_inline void pk_unlock_slot(struct pk_slot *slot)
 	__sync_val_compare_and_swap(&slot->lock, 1, 0);
 }
 
+/*
+ * A new row for a table that is nearly full: the time is kept, the stacks are not. What is no stack
+ * but says what the time was for stays.
+ */
+static __always_inline void pk_shorten(struct pk_cpu *c, struct pk_key *row)
+{
+	if (row->kind == PK_INTERRUPT || row->kind == PK_MEASURED || !(row->kstack | row->ustack))
+		return;
+	row->kstack = 0;
+	if (row->kind != PK_WORK)
+		row->ustack = 0;
+	c->stats.rows_shortened++;
+}
+
 /* Once in each program: the verifier would go through a copy for each of an account's charges. */
 __noinline int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 samples)
 {
@@ -26,9 +40,15 @@ __noinline int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 sa
 	*row = *key;
 	if (table) {
 		v = bpf_map_lookup_elem(table, row);
+		if (!v && unlikely(rows >= rows_with_stacks)) {
+			pk_shorten(c, row);
+			v = bpf_map_lookup_elem(table, row);
+		}
 		if (!v) {
-			if (!bpf_map_update_elem(table, row, &fresh, BPF_NOEXIST))
+			if (!bpf_map_update_elem(table, row, &fresh, BPF_NOEXIST)) {
+				__sync_fetch_and_add(&rows, 1);
 				return 0;
+			}
 			v = bpf_map_lookup_elem(table, row); /* another CPU was first? */
 		}
 		if (v) {

@@ -301,17 +301,20 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	struct pk_place *place;
 	struct pk_charge *charge = &c->sample;
 	struct pk_scratch *s;
+	__u64 since = started;
 	__u32 zero = 0;
 	bool gap;
 	long len;
 
 	/* Attaching lets the clock run for a moment before the start. */
-	if (!started)
+	if (!since || stopped)
 		return 0;
 	c->sampling = 1;
 	*charge = (struct pk_charge){};
 	c->stats.samples++;
-	charge->ns = now - (c->last_ns ? c->last_ns : started);
+	if (c->last_ns > since)
+		since = c->last_ns;
+	charge->ns = now > since ? now - since : 0;
 	charge->samples = 1;
 	c->last_ns = now;
 	pk_learn_percpu(c, task);

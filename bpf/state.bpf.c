@@ -17,9 +17,12 @@ struct pk_slot slots[PK_SLOTS] = {};
 __u32 slot_tags[PK_SLOTS] = {};
 struct pk_note notes[PK_NOTES] = {};
 volatile __u64 started = 0;
+volatile __u64 stopped = 0;
 volatile __u64 period = 0;
 volatile __u32 window = 0;
 volatile __u32 irq_window = 0;
+volatile __u32 rows = 0;
+volatile __u32 rows_with_stacks = 0;
 volatile __u64 self = 0;
 volatile __u32 epoch = 0;
 

@@ -118,10 +118,13 @@ extern struct pk_cpu cpus[PK_MAX_CPUS];
 extern struct pk_slot slots[PK_SLOTS];
 extern __u32 slot_tags[PK_SLOTS];
 extern struct pk_note notes[PK_NOTES];
-extern volatile __u64 started; /* ktime of the start, for the first sample on each CPU */
+extern volatile __u64 started; /* ktime of the start: a first sample stands for the time since; 0: none counts */
+extern volatile __u64 stopped; /* ktime of the end, for those who come to read later; 0: it goes on */
 extern volatile __u64 period; /* ns between samples now */
 extern volatile __u32 window; /* 0: the hooks are off; else a number, each time a new one */
 extern volatile __u32 irq_window; /* the same of the hooks on interrupts */
+extern volatile __u32 rows; /* of the table of counts in use */
+extern volatile __u32 rows_with_stacks; /* how many there may be before new ones get no stacks */
 extern volatile __u64 self; /* label of the process that records; 0 before it is known */
 extern volatile __u32 epoch; /* grows when user space has taken the tables: labels are to be told anew */
 

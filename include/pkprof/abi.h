@@ -320,6 +320,7 @@ struct pk_stats {
 	__u64 no_kstack;     /* stacks that could not be taken */
 	__u64 no_ustack;
 	__u64 stacks_full;   /* stacks that found no place */
+	__u64 rows_shortened; /* samples that lost their stacks for a row to find a place */
 	__u64 labels_full;
 	__u64 votes_full;
 };

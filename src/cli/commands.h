@@ -27,6 +27,11 @@ void add_record(ArgParser& parser, CommandLine& line);
 void add_report(ArgParser& parser, CommandLine& line);
 void add_stat(ArgParser& parser, CommandLine& line);
 void add_hist(ArgParser& parser, CommandLine& line);
+void add_start(ArgParser& parser, CommandLine& line);
+void add_stop(ArgParser& parser, CommandLine& line);
+void add_reset(ArgParser& parser, CommandLine& line);
+void add_dump(ArgParser& parser, CommandLine& line);
+void add_status(ArgParser& parser, CommandLine& line);
 void add_doctor(ArgParser& parser, CommandLine& line);
 
 // --by, of report and run.

@@ -38,6 +38,11 @@ int run_command_line(std::vector<std::string> words) {
   add_report(app, line);
   add_stat(app, line);
   add_hist(app, line);
+  add_start(app, line);
+  add_stop(app, line);
+  add_reset(app, line);
+  add_dump(app, line);
+  add_status(app, line);
   add_doctor(app, line);
   if (const auto end = app.parse(words)) {
     if (end->error.empty()) return end->status;

@@ -19,7 +19,6 @@
 #include <set>
 
 #include "collect/clock.h"
-#include "collect/core_types.h"
 #include "collect/kernel_side_impl.h"
 #include "collect/libbpf_log.h"
 
@@ -30,6 +29,8 @@ Fd make_table(const char* name, uint32_t key, uint32_t value, uint32_t entries) 
   LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_NO_PREALLOC);
   return Fd(bpf_map_create(BPF_MAP_TYPE_HASH, name, key, value, entries, &opts));
 }
+
+constexpr uint32_t labels_held = 262144;
 
 // Ns between samples on a CPU. Each CPU has a period of its own, within a percent of what was asked
 // for: clocks that tick together would sample one CPU always while the others are at their samples,
@@ -83,20 +84,30 @@ void KernelSide::Impl::choose(const KernelFacts& facts) {
   }
 }
 
-Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
-  CoreTypes types;
+Result<> KernelSide::Impl::open(const KernelFacts& facts, CoreTypes& types) {
   LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = types.path().c_str());
   skeleton.reset(types.path().empty() ? pkprof_bpf__open() : pkprof_bpf__open_opts(&open));
   if (skeleton && !types.path().empty() &&
       !types.write(bpf_object__btf(skeleton->obj), facts.types()))
     skeleton.reset(pkprof_bpf__open());
   if (!skeleton) return fail_errno("opening the kernel side");
-  pkprof_bpf* s = skeleton.get();
+  return {};
+}
 
+Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
+  CoreTypes types;  // until it is loaded
+  if (auto r = open(facts, types); !r) return r;
+  pkprof_bpf* s = skeleton.get();
   if (bpf_map__set_inner_map_fd(s->maps.counts, counts[0].get()) ||
       bpf_map__set_inner_map_fd(s->maps.stacks, stacks[0].get()))
     return fail_errno("giving the kernel side its tables");
   bpf_map__set_max_entries(s->maps.owners, owners_for_open_files());
+  if (options.held) {
+    // Names are needed of all who have time in the tables; of votes the latest are worth most.
+    bpf_map__set_max_entries(s->maps.labels, labels_held);
+    bpf_map__set_type(s->maps.votes, BPF_MAP_TYPE_LRU_HASH);
+    bpf_map__set_map_flags(s->maps.votes, 0);
+  }
   s->rodata->config.runqueues = facts.percpu_offset("runqueues");
   s->rodata->config.kernel_stat = facts.percpu_offset("kstat");
   s->rodata->config.preempt_count = facts.preempt_count_offset();
@@ -106,6 +117,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   s->rodata->config.share_calls = std::ranges::none_of(
       hooks, [](const Hook* h) { return h->program == std::string_view("pk_csd_entry"); });
   s->bss->period = 1'000'000'000 / options.frequency_hz;
+  s->bss->rows_with_stacks = room.counts / 4 * 3;
   s->rodata->config.threads = options.threads;
   if (getrandom(&s->rodata->config.seed, sizeof(__u64), 0) < 0)
     s->rodata->config.seed = monotonic_ns();
@@ -157,12 +169,15 @@ void KernelSide::Impl::warm_tables() {
   run_everywhere(skeleton->progs.pk_warm);
 }
 
-uint32_t KernelSide::entries_for(const KernelSideOptions& options, uint32_t cpus) {
+KernelSide::Room KernelSide::room_for(const KernelSideOptions& options, uint32_t cpus) {
   constexpr uint64_t least = 16384;
   constexpr uint64_t least_measured = 65536;  // a row for each task that ran, sampled or not
   constexpr uint64_t most = 262144;
-  return static_cast<uint32_t>(std::bit_ceil(
+  constexpr uint32_t most_stacks_held = 65536;
+  if (options.held) return {.counts = most, .stacks = most_stacks_held};
+  const auto entries = static_cast<uint32_t>(std::bit_ceil(
       std::clamp(2 * options.frequency_hz * cpus, options.measure ? least_measured : least, most)));
+  return {.counts = entries, .stacks = entries};
 }
 
 Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSideOptions& options) {
@@ -172,11 +187,11 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSideOp
   if (impl->cpus > PK_MAX_CPUS)
     return fail("this machine has " + std::to_string(impl->cpus) + " CPUs; pkprof knows up to " +
                 std::to_string(PK_MAX_CPUS));
-  uint32_t& entries = impl->options.table_entries;
-  if (!entries) entries = entries_for(options, impl->cpus);
+  impl->room = room_for(options, impl->cpus);
   for (int i = 0; i < 2; ++i) {
-    impl->counts[i] = make_table("pk_counts", sizeof(pk_key), sizeof(pk_count), entries);
-    impl->stacks[i] = make_table("pk_stacks", sizeof(uint64_t), sizeof(pk_stack), entries);
+    impl->counts[i] = make_table("pk_counts", sizeof(pk_key), sizeof(pk_count), impl->room.counts);
+    impl->stacks[i] =
+        make_table("pk_stacks", sizeof(uint64_t), sizeof(pk_stack), impl->room.stacks);
     if (!impl->counts[i].valid() || !impl->stacks[i].valid())
       return fail(LibbpfLog().explain("making the kernel side's tables", errno));
   }
@@ -315,12 +330,13 @@ const Capabilities& KernelSide::capabilities() const {
 }
 
 uint32_t KernelSide::cpus() const {
-  return static_cast<uint32_t>(impl_->samplers.size());
+  return static_cast<uint32_t>(impl_->sampled.size());
 }
 
 std::vector<int> KernelSide::hook_programs(HookGroup group) const {
   std::set<std::string_view> seen;
   std::vector<int> fds;
+  for (const Fd& fd : impl_->pinned_programs[static_cast<size_t>(group)]) fds.push_back(fd.get());
   for (const Impl::HookLink& h : impl_->hook_links)
     if (h.hook->group == group && seen.insert(h.hook->program).second)
       fds.push_back(

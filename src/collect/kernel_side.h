@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,17 +26,25 @@ namespace pkprof {
 
 struct KernelSideOptions {
   uint64_t frequency_hz = 997;
-  uint32_t table_entries = 0;  // of each table of counts and of stacks; 0: see entries_for()
-  bool threads = false;        // labels are threads', see PK_ANY_THREAD
-  bool hooks = true;           // false: the sampler alone, for benchmarks
-  bool measure = false;        // all of the time by entry and exit, and no user stacks
+  bool held = false;     // nobody takes what is in the tables for as long as it goes on
+  bool threads = false;  // labels are threads', see PK_ANY_THREAD
+  bool hooks = true;     // false: the sampler alone, for benchmarks
+  bool measure = false;  // all of the time by entry and exit, and no user stacks
 };
+
+// What went wrong, by name, for Meta::counters.
+[[nodiscard]] std::map<std::string, uint64_t> kernel_counters(const pk_stats& stats);
 
 class KernelSide {
  public:
-  // Entries of a table that is filled for a second: each sample may bring a row of its own and two
-  // stacks. Entries are made as they are needed; room for one costs 16 bytes.
-  static uint32_t entries_for(const KernelSideOptions& options, uint32_t cpus);
+  // Entries of the tables. One that is filled for a second: each sample may bring a row of its own
+  // and two stacks. Entries are made as they are needed, a stack's is a kilobyte; room for one
+  // costs 16 bytes.
+  struct Room {
+    uint32_t counts = 0;
+    uint32_t stacks = 0;
+  };
+  static Room room_for(const KernelSideOptions& options, uint32_t cpus);
   static Result<KernelSide> load(const KernelFacts& facts, const KernelSideOptions& options);
   KernelSide(KernelSide&&) noexcept;
   KernelSide& operator=(KernelSide&&) noexcept;
@@ -71,13 +80,40 @@ class KernelSide {
     uint64_t taken = 0;  // up to when, CLOCK_MONOTONIC
   };
   Result<Tables> take();
-  // Charges still on account in the slots, for the end of a recording. (object, charge)
-  [[nodiscard]] std::vector<std::pair<uint64_t, pk_charge>> take_slots();
-  // Exact time that is not in the tables yet, and votes that are not; for the end, too.
-  [[nodiscard]] std::vector<pk_exact> take_exact();
-  [[nodiscard]] std::vector<std::pair<pk_vote_key, pk_vote>> take_votes();
-  // Charges that wait in a CPU's own account for a hook that will not come any more.
-  [[nodiscard]] std::vector<pk_charge> take_waiting();
+  // What is not in the tables, for the end of a recording.
+  struct Rest {
+    std::vector<std::pair<uint64_t, pk_charge>> slots;  // on an object's account
+    std::vector<pk_charge> waiting;  // in a CPU's own, for a hook that will not come any more
+    std::vector<pk_exact> exact;     // exact time
+    std::vector<std::pair<pk_vote_key, pk_vote>> votes;
+  };
+  [[nodiscard]] Rest take_rest();
+
+  // A recording that goes on with no process of ours: all of it has names below `dir`, in a file
+  // system for BPF objects. To be called between attach() and enable(); after enable() this object
+  // can go.
+  Result<> pin(const std::string& dir);
+  // The same again, in another process of the same build. What attaches, enables or turns on and
+  // off is not to be called; `sampled` are the CPUs that have a clock.
+  static Result<KernelSide> open_pinned(const std::string& dir, const KernelFacts& facts,
+                                        const KernelSideOptions& options,
+                                        std::vector<uint32_t> sampled);
+  // All since the start or the last reset, as it is now; it stays. The tables are read in turn:
+  // the ones not in use, then these are used, and what was in use is read.
+  Result<Tables> look();
+  [[nodiscard]] Rest look_at_rest();
+  // Counting begins anew. What is known of work in flight stays, but for the time it had taken.
+  Result<> reset();
+  // Samples count no more.
+  void stop();
+  // When it began or was reset, and when it was stopped (0: it was not), CLOCK_MONOTONIC.
+  [[nodiscard]] uint64_t started() const;
+  [[nodiscard]] uint64_t stopped() const;
+  [[nodiscard]] const std::vector<uint32_t>& sampled() const;
+  [[nodiscard]] uint32_t rows() const;  // of the table of counts in use
+  [[nodiscard]] Room room() const;
+  // A number for the kernel side of this build.
+  [[nodiscard]] static uint64_t code();
 
   // Time up to `stopped` of CPUs whose sampling clock had stopped for idleness.
   [[nodiscard]] uint64_t idle_tail(uint64_t stopped) const;

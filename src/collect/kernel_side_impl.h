@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "collect/core_types.h"
 #include "collect/hooks.h"
 #include "collect/kernel_side.h"
 #include "pkprof.skel.h"
@@ -40,6 +41,8 @@ struct KernelSide::Impl {
   uint64_t owners_without_room = 0;
   std::vector<Fd> samplers;
   std::vector<uint32_t> sampled;  // the CPUs they are on
+  std::vector<Fd> pinned_programs[hook_groups];
+  Room room;
   Fd counts[2];
   Fd stacks[2];
   int active = 0;
@@ -49,9 +52,10 @@ struct KernelSide::Impl {
   Capabilities capabilities;
   std::set<std::string> refused;  // programs, with why
 
+  Result<> open(const KernelFacts& facts, CoreTypes& types);
   Result<> open_and_load(const KernelFacts& facts);
   void choose(const KernelFacts& facts);
-  Result<> use_tables(int which, std::launch stacks_update);
+  Result<> use_tables(int which, std::launch stacks_update, uint32_t rows = 0);
   void run_everywhere(bpf_program* program);
   void warm_tables();
   void introduce();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // KernelSide: what was counted.
 #include <bpf/bpf.h>
+#include <time.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "collect/clock.h"
 #include "collect/kernel_side_impl.h"
@@ -10,9 +12,12 @@
 namespace pkprof {
 namespace {
 
-// Reads a hash table whole and empties it; `take` gets keys and values.
+enum class Keep : bool { no, yes };
+
+// Reads a hash table whole and, unless it is to be kept, empties it; `take` gets keys and values.
 template <typename K, typename V, typename Take>
-Result<> drain_table(int fd, uint32_t capacity, Take take) {
+Result<> read_table(int fd, uint32_t capacity, Keep keep, Take take) {
+  const auto read = keep == Keep::yes ? bpf_map_lookup_batch : bpf_map_lookup_and_delete_batch;
   constexpr uint32_t batch = 1024;
   std::vector<K> keys(batch);
   std::vector<V> values(batch);
@@ -20,8 +25,7 @@ Result<> drain_table(int fd, uint32_t capacity, Take take) {
   void* in = nullptr;
   for (uint32_t rounds = 0; rounds <= capacity; ++rounds) {
     uint32_t count = batch;
-    const int err = bpf_map_lookup_and_delete_batch(fd, in, position, keys.data(), values.data(),
-                                                    &count, nullptr);
+    const int err = read(fd, in, position, keys.data(), values.data(), &count, nullptr);
     const int error = err ? errno : 0;
     if (error && error != ENOENT) {
       if (error == ENOSPC && keys.size() < capacity) {  // one bucket is larger than the batch
@@ -39,8 +43,28 @@ Result<> drain_table(int fd, uint32_t capacity, Take take) {
 }
 
 template <typename K, typename V>
-Result<> drain_table(int fd, uint32_t capacity, std::vector<std::pair<K, V>>& out) {
-  return drain_table<K, V>(fd, capacity, [&](const K& k, const V& v) { out.emplace_back(k, v); });
+Result<> read_table(int fd, uint32_t capacity, Keep keep, std::vector<std::pair<K, V>>& out) {
+  return read_table<K, V>(fd, capacity, keep,
+                          [&](const K& k, const V& v) { out.emplace_back(k, v); });
+}
+
+Result<> read_counts_and_stacks(const Fd& counts, const Fd& stacks, KernelSide::Room room,
+                                Keep keep, KernelSide::Tables& out) {
+  if (auto r = read_table(counts.get(), room.counts, keep, out.counts); !r) return r;
+  // Most are far from as long as they may be.
+  return read_table<uint64_t, pk_stack>(
+      stacks.get(), room.stacks, keep, [&out](uint64_t number, const pk_stack& stack) {
+        const size_t depth = std::min<size_t>(stack.depth, PK_MAX_DEPTH);
+        out.stacks.emplace_back(number, std::vector<uint64_t>(stack.ip, stack.ip + depth));
+      });
+}
+
+Result<> read_labels_and_votes(const pkprof_bpf& skeleton, Keep keep, KernelSide::Tables& out) {
+  const auto read = [keep](const bpf_map* map, auto& to) {
+    return read_table(bpf_map__fd(map), bpf_map__max_entries(map), keep, to);
+  };
+  if (auto r = read(skeleton.maps.labels, out.labels); !r) return r;
+  return read(skeleton.maps.votes, out.votes);
 }
 
 }  // namespace
@@ -48,7 +72,8 @@ Result<> drain_table(int fd, uint32_t capacity, std::vector<std::pair<K, V>>& ou
 // Each update waits until no program sees the old table any more. While samples come, the counts
 // go first: a stack is stored before it is counted, so none is counted in a table that is read
 // before its stack is. Before that, the two updates may go side by side.
-Result<> KernelSide::Impl::use_tables(int which, std::launch stacks_update) {
+Result<> KernelSide::Impl::use_tables(int which, std::launch stacks_update, uint32_t rows) {
+  skeleton->bss->rows = rows;
   const auto use = [](const bpf_map* outer, const Fd& inner) {
     const uint32_t zero = 0;
     const int fd = inner.get();
@@ -71,64 +96,132 @@ Result<KernelSide::Tables> KernelSide::take() {
   if (m.skeleton->bss->started) measure_now();
   out.taken = monotonic_ns();
   if (auto r = m.use_tables(1 - old, std::launch::deferred); !r) return std::unexpected(r.error());
-  const uint32_t n = m.options.table_entries;
-  if (auto r = drain_table(m.counts[old].get(), n, out.counts); !r)
+  if (auto r = read_counts_and_stacks(m.counts[old], m.stacks[old], m.room, Keep::no, out); !r)
     return std::unexpected(r.error());
-  // Most are far from as long as they may be.
-  const auto take_stack = [&out](uint64_t number, const pk_stack& stack) {
-    const size_t depth = std::min<size_t>(stack.depth, PK_MAX_DEPTH);
-    out.stacks.emplace_back(number, std::vector<uint64_t>(stack.ip, stack.ip + depth));
-  };
-  if (auto r = drain_table<uint64_t, pk_stack>(m.stacks[old].get(), n, take_stack); !r)
-    return std::unexpected(r.error());
-  if (auto r = drain_table(bpf_map__fd(m.skeleton->maps.labels), 65536, out.labels); !r)
-    return std::unexpected(r.error());
-  if (auto r = drain_table(bpf_map__fd(m.skeleton->maps.votes), 65536, out.votes); !r)
+  if (auto r = read_labels_and_votes(*m.skeleton, Keep::no, out); !r)
     return std::unexpected(r.error());
   m.skeleton->bss->epoch = m.skeleton->bss->epoch + 1;
   return out;
 }
 
-std::vector<std::pair<uint64_t, pk_charge>> KernelSide::take_slots() {
-  std::vector<std::pair<uint64_t, pk_charge>> out;
-  for (pk_slot& slot : impl_->skeleton->bss->slots) {
-    for (uint32_t i = 0; i < slot.used && i < PK_SLOT_CHARGES; ++i)
-      out.emplace_back(slot.object, slot.charge[i]);
-    slot.used = 0;
-  }
-  return out;
-}
-
-std::vector<pk_exact> KernelSide::take_exact() {
-  std::vector<pk_exact> out;
-  const auto take = [&out](pk_exact& row) {
-    if (row.count) out.push_back(row);
-    row.count = 0;
+Result<KernelSide::Tables> KernelSide::look() {
+  Impl& m = *impl_;
+  Tables out;
+  const int old = m.active;
+  const auto read_counts = [&](int which) {
+    return read_counts_and_stacks(m.counts[which], m.stacks[which], m.room, Keep::yes, out);
   };
-  for (auto& cpu : impl_->skeleton->bss->cpus) {
-    for (pk_exact& row : cpu.exact) take(row);
-    take(cpu.softirq);
+  if (auto r = read_counts(1 - old); !r) return std::unexpected(r.error());
+  if (stopped()) {
+    out.taken = stopped();
+  } else {
+    const auto rows = static_cast<uint32_t>(out.counts.size());
+    if (auto r = m.use_tables(1 - old, std::launch::deferred, rows); !r)
+      return std::unexpected(r.error());
+    out.taken = monotonic_ns();
   }
+  if (auto r = read_counts(old); !r) return std::unexpected(r.error());
+  if (auto r = read_labels_and_votes(*m.skeleton, Keep::yes, out); !r)
+    return std::unexpected(r.error());
   return out;
 }
 
-std::vector<std::pair<pk_vote_key, pk_vote>> KernelSide::take_votes() {
-  std::vector<std::pair<pk_vote_key, pk_vote>> out;
-  for (auto& cpu : impl_->skeleton->bss->cpus)
+namespace {
+
+// Names of those who ended, which may yet be charged, are kept as long as there is much room.
+Result<> forget_labels(pkprof_bpf& skeleton) {
+  const bpf_map* map = skeleton.maps.labels;
+  const uint32_t room = bpf_map__max_entries(map);
+  std::vector<std::pair<uint64_t, pk_label>> labels;
+  if (auto r = read_table(bpf_map__fd(map), room, Keep::yes, labels); !r) return r;
+  if (labels.size() < room / 2) return {};
+  labels.clear();
+  if (auto r = read_table(bpf_map__fd(map), room, Keep::no, labels); !r) return r;
+  skeleton.bss->epoch = skeleton.bss->epoch + 1;  // they are to be told anew
+  return {};
+}
+
+}  // namespace
+
+// A CPU has as long as two samples last to put its exact time into the tables that go; one that is
+// idle has none to speak of. Counting begins before the new tables are used, so that nothing in
+// them is older.
+Result<> KernelSide::reset() {
+  Impl& m = *impl_;
+  auto* bss = m.skeleton->bss;
+  const int old = m.active;
+  Tables gone;
+  if (auto r = read_counts_and_stacks(m.counts[1 - old], m.stacks[1 - old], m.room, Keep::no, gone);
+      !r)
+    return r;
+  bss->epoch = bss->epoch + 1;
+  const uint64_t wait_ns = 2 * bss->period;
+  const timespec wait{static_cast<time_t>(wait_ns / 1'000'000'000),
+                      static_cast<long>(wait_ns % 1'000'000'000)};
+  nanosleep(&wait, nullptr);
+  bss->started = m.started = monotonic_ns();
+  if (auto r = m.use_tables(1 - old, std::launch::deferred); !r) return r;
+  static_cast<void>(take_rest());
+  if (auto r = read_counts_and_stacks(m.counts[old], m.stacks[old], m.room, Keep::no, gone); !r)
+    return r;
+  return forget_labels(*m.skeleton);
+}
+
+namespace {
+
+// Accounts are locked by whoever uses one, in the kernel for well under a microsecond. A CPU that
+// finds one locked does without it.
+template <typename Use>
+void with_slot(pk_slot& slot, Use use) {
+  constexpr int most_tries = 100'000;
+  std::atomic_ref lock(slot.lock);
+  for (int i = 0; i < most_tries; ++i) {
+    uint32_t free = 0;
+    if (!lock.compare_exchange_weak(free, 1, std::memory_order_acquire)) continue;
+    use();
+    lock.store(0, std::memory_order_release);
+    return;
+  }
+}
+
+KernelSide::Rest read_rest(pkprof_bpf& skeleton, Keep keep) {
+  KernelSide::Rest rest;
+  const auto clear = [keep](auto& what) {
+    if (keep == Keep::no) what = 0;
+  };
+  for (pk_slot& slot : skeleton.bss->slots) {
+    if (!slot.used) continue;
+    with_slot(slot, [&] {
+      for (uint32_t i = 0; i < slot.used && i < PK_SLOT_CHARGES; ++i)
+        rest.slots.emplace_back(slot.object, slot.charge[i]);
+      clear(slot.used);
+    });
+  }
+  const auto read_exact = [&](pk_exact& row) {
+    if (row.count) rest.exact.push_back(row);
+    clear(row.count);
+  };
+  for (auto& cpu : skeleton.bss->cpus) {
+    for (pk_exact& row : cpu.exact) read_exact(row);
+    read_exact(cpu.softirq);
     for (int level = 0; level < PK_LEVELS; ++level) {
-      if (cpu.vote[level].weight) out.emplace_back(cpu.vote_key[level], cpu.vote[level]);
-      cpu.vote[level].weight = 0;
+      if (cpu.vote[level].weight) rest.votes.emplace_back(cpu.vote_key[level], cpu.vote[level]);
+      clear(cpu.vote[level].weight);
     }
-  return out;
+    if (cpu.armed) rest.waiting.push_back(cpu.charge);
+    clear(cpu.armed);
+  }
+  return rest;
 }
 
-std::vector<pk_charge> KernelSide::take_waiting() {
-  std::vector<pk_charge> out;
-  for (auto& cpu : impl_->skeleton->bss->cpus) {
-    if (cpu.armed) out.push_back(cpu.charge);
-    cpu.armed = 0;
-  }
-  return out;
+}  // namespace
+
+KernelSide::Rest KernelSide::take_rest() {
+  return read_rest(*impl_->skeleton, Keep::no);
+}
+
+KernelSide::Rest KernelSide::look_at_rest() {
+  return read_rest(*impl_->skeleton, Keep::yes);
 }
 
 uint64_t KernelSide::idle_tail(uint64_t stopped) const {
@@ -136,7 +229,7 @@ uint64_t KernelSide::idle_tail(uint64_t stopped) const {
   const auto* bss = impl_->skeleton->bss;
   uint64_t idle = 0;
   for (const uint32_t cpu : impl_->sampled) {
-    const uint64_t last = bss->cpus[cpu].last_ns ? bss->cpus[cpu].last_ns : impl_->started;
+    const uint64_t last = std::max<uint64_t>(bss->cpus[cpu].last_ns, impl_->started);
     const uint64_t tail = stopped > last ? stopped - last : 0;
     const bool was_idle = tail > gap || (bss->cpus[cpu].idle && tail > 2 * bss->period);
     // Below zero while an interrupt goes on, of which a part is off the last sample already.
@@ -161,6 +254,17 @@ pk_stats KernelSide::stats() const {
     for (size_t i = 0; i < sizeof(sum) / sizeof(uint64_t); ++i) to[i] += from[i];
   }
   return sum;
+}
+
+std::map<std::string, uint64_t> kernel_counters(const pk_stats& stats) {
+  return {
+      {"kernel stacks lost", stats.no_kstack},
+      {"user stacks lost", stats.no_ustack},
+      {"stacks without room", stats.stacks_full},
+      {"samples without a stack for want of rows", stats.rows_shortened},
+      {"labels without room", stats.labels_full},
+      {"votes without room", stats.votes_full},
+  };
 }
 
 double KernelSide::sample_ns() const {

@@ -203,6 +203,12 @@ void Recorder::keep_stacks() {
   stacks_.keep(kernel, user);
 }
 
+void Recorder::add_rest(const KernelSide::Rest& rest) {
+  for (const auto& [object, charge] : rest.slots) add_charge(object, charge);
+  for (const pk_charge& charge : rest.waiting) add_nobody(charge);
+  for (const pk_exact& exact : rest.exact) add_exact(exact);
+}
+
 void Recorder::add_charge(uint64_t object, const pk_charge& charge) {
   Row row = row_of(charge);
   row.key.served = object;

@@ -60,10 +60,8 @@ class Recorder {
   // Samples that make_room() took the stack from, and those for objects that it forgot.
   [[nodiscard]] uint64_t without_stack() const { return without_stack_; }
   [[nodiscard]] uint64_t forgotten() const { return forgotten_; }
-  void add_charge(uint64_t object, const pk_charge& charge);  // left in a slot at the end
-  void add_nobody(const pk_charge& charge);                   // left in a CPU's account
-  void add_exact(const pk_exact& exact);                      // left with a CPU
-  void add_special(uint64_t special, uint64_t ns);            // time that no sample stands for
+  void add_rest(const KernelSide::Rest& rest);      // but for the votes
+  void add_special(uint64_t special, uint64_t ns);  // time that no sample stands for
 
   [[nodiscard]] size_t rows() const { return rows_.size(); }
   [[nodiscard]] size_t frames() const { return stacks_.frames(); }
@@ -77,6 +75,9 @@ class Recorder {
   using Counts = std::unordered_map<Row, pk_count, RowHash>;
 
   void count(const Row& row, const pk_count& count);
+  void add_charge(uint64_t object, const pk_charge& charge);
+  void add_nobody(const pk_charge& charge);
+  void add_exact(const pk_exact& exact);
   void forget_objects();
   bool take_stacks();
   [[nodiscard]] Row without_stacks(const Row& row);

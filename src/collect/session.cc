@@ -279,11 +279,9 @@ Result<> Session::drain(bool last) {
 }
 
 Result<> Session::finish(Profile& profile) {
-  const auto slots = kernel_->take_slots();
-  for (const auto& [object, charge] : slots) recorder_->add_charge(object, charge);
-  for (const pk_charge& charge : kernel_->take_waiting()) recorder_->add_nobody(charge);
-  for (const pk_exact& row : kernel_->take_exact()) recorder_->add_exact(row);
-  parties_.add(kernel_->take_votes());
+  const KernelSide::Rest rest = kernel_->take_rest();
+  recorder_->add_rest(rest);
+  parties_.add(rest.votes);
   recorder_->add_special(PK_IDLE, kernel_->idle_tail(stopped_));
   recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, kernel_->stats().lost_ns);
   if (auto r = drain(true); !r) return r;
@@ -353,11 +351,6 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
     if (!c.works) meta.degraded.push_back(c.name + ": " + c.how + "; " + c.costs);
   for (const std::string& w : user_symbols_.warnings()) meta.degraded.push_back(w);
   meta.counters = {
-      {"kernel stacks lost", stats.no_kstack},
-      {"user stacks lost", stats.no_ustack},
-      {"stacks without room", stats.stacks_full},
-      {"labels without room", stats.labels_full},
-      {"votes without room", stats.votes_full},
       {"shared objects forgotten", parties_.forgotten()},
       {"processes with unreadable mappings", processes_.unreadable()},
       {"hooks not attached again", unhooked_},
@@ -367,6 +360,7 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
       {"owners of sockets without room", kernel_->owners_without_room()},
       {"process events lost", sideband_ ? sideband_->lost() : 0},
   };
+  meta.counters.merge(kernel_counters(stats));
 }
 
 Result<Recording> Session::run() {

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// start, dump, reset, stop: a recording with no process of ours in between.
+#include <linux/magic.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "scenario.h"
+
+namespace pkprof::live {
+namespace {
+
+using testnet::Pair;
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* bpffs = "/sys/fs/bpf";
+constexpr const char* pins = "/sys/fs/bpf/pkprof";
+constexpr const char* kept = "/run/pkprof";
+
+void expect_ok(const Finished& f) {
+  EXPECT_EQ(f.status, 0) << f.err;
+  EXPECT_EQ(f.err, "");
+}
+
+void expect_refused(const Finished& f, const std::string& why) {
+  EXPECT_EQ(f.status, 125) << f.out;
+  EXPECT_NE(f.err.find(why), std::string::npos) << f.err;
+  EXPECT_EQ(std::ranges::count(f.err, '\n'), 1) << f.err;
+}
+
+// The kernel's objects of one kind that have a name of ours.
+std::set<int> objects(const char* kind) {
+  std::set<int> ids;
+  const Finished f = run_program({find_program("bpftool"), "-j", kind, "show"});
+  for (const auto& object : nlohmann::json::parse(f.out)) {
+    const std::string name = object.value("name", "");
+    if (name.starts_with("pk_") || name.starts_with("pkprof_")) ids.insert(object.value("id", 0));
+  }
+  return ids;
+}
+
+// With a pair of namespaces, or without.
+template <typename Base>
+class WithHeld : public Base {
+ protected:
+  // Some machines mount it, some do not.
+  static void SetUpTestSuite() {
+    struct statfs fs{};
+    if (geteuid() != 0 || statfs(bpffs, &fs) != 0 || fs.f_type == BPF_FS_MAGIC) return;
+    mounted_ = mount("bpf", bpffs, "bpf", 0, nullptr) == 0;
+  }
+  static void TearDownTestSuite() {
+    if (mounted_) umount(bpffs);
+  }
+  void SetUp() override {
+    Base::SetUp();
+    if (this->IsSkipped()) return;
+    if (std::filesystem::exists(pins)) GTEST_SKIP() << "somebody else's recording goes on";
+  }
+  void TearDown() override {
+    if (this->IsSkipped()) return;
+    if (std::filesystem::exists(pins)) run_pkprof({"stop"});
+    run_pkprof({"reset"});
+  }
+  [[nodiscard]] Report dump(const char* name) const {
+    expect_ok(run_pkprof({"dump", "-o", dir_.file(name)}));
+    return read_report(dir_.file(name));
+  }
+  static void rest(double seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds * (in_guest() ? 4 : 1)));
+  }
+
+  static inline bool mounted_ = false;
+  TempDir dir_;
+};
+
+class AloneTest : public testing::Test {
+ protected:
+  void SetUp() override { skip_unless_able(); }
+
+  Turn turn_;
+};
+
+using HeldTest = WithHeld<AloneTest>;
+using HeldNetworkTest = WithHeld<PairTest>;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Everything of the first is in the second, which came later.
+void expect_more(const Report& later, const Report& earlier) {
+  EXPECT_GT(later.duration_ns, earlier.duration_ns);
+  EXPECT_GE(later.samples_taken, earlier.samples_taken);
+  for (const Process& p : earlier.processes) {
+    const Process* now = later.find(p.pid);
+    ASSERT_NE(now, nullptr) << p.comm;
+    EXPECT_GE(now->user_ns + now->own_ns, p.user_ns + p.own_ns) << p.comm;
+  }
+}
+
+TEST_F(HeldNetworkTest, GoesOnByItself) {
+  const int receiver = serve({"pk_udp", "recv", "--port", "7001"});
+  const int sender = talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001"});
+  const auto expect_charged = [&](const Report& report) {
+    expect_shares(report, received_elsewhere(report, {receiver}, hog_, {receiver, sender}), 98, 1);
+  };
+  const auto begun = Clock::now();
+  expect_ok(run_pkprof({"start", "-F", in_guest() ? "199" : "997"}));
+  const auto started = Clock::now();
+  rest(2);
+  const auto asked = Clock::now();
+  const Report first = dump("first.pb.gz");
+  EXPECT_GE(static_cast<double>(first.duration_ns) / 1e9,
+            std::chrono::duration<double>(asked - started).count());
+  EXPECT_LE(static_cast<double>(first.duration_ns) / 1e9, seconds_since(begun));
+  expect_charged(first);
+  EXPECT_NEAR(static_cast<double>(first.find(hog_)->user_ns),
+              static_cast<double>(first.charged_to(hog_)), 0.1e9);
+
+  rest(1);
+  const Report second = dump("second.pb.gz");
+  expect_charged(second);
+  expect_more(second, first);
+
+  const auto resetting = Clock::now();
+  expect_ok(run_pkprof({"reset"}));
+  rest(2);
+  const Report anew = dump("anew.pb.gz");
+  EXPECT_LE(static_cast<double>(anew.duration_ns) / 1e9, seconds_since(resetting));
+  EXPECT_LE(anew.samples_taken, anew.cpus * anew.duration_ns * anew.frequency_hz / 900'000'000);
+  expect_charged(anew);
+
+  expect_ok(run_pkprof({"stop"}));
+  const Report last = dump("last.pb.gz");
+  expect_charged(last);
+  expect_more(last, anew);
+}
+
+// What is not ours to see is not looked at: only what the recording adds, and that it goes.
+TEST_F(HeldTest, NothingIsLeftInTheKernel) {
+  if (find_program("bpftool").empty()) GTEST_SKIP() << "needs bpftool";
+  std::map<const char*, std::set<int>> before;
+  for (const char* kind : {"prog", "map", "link"}) before[kind] = objects(kind);
+  expect_ok(run_pkprof({"start"}));
+  EXPECT_GT(objects("prog").size(), before["prog"].size() + 10);
+  EXPECT_GT(objects("map").size(), before["map"].size() + 3);
+  rest(0.3);
+  expect_ok(run_pkprof({"stop", "-o", dir_.file("all.pb.gz")}));
+  EXPECT_GT(read_report(dir_.file("all.pb.gz")).samples_taken, 0);
+  EXPECT_FALSE(std::filesystem::exists(pins));
+  EXPECT_FALSE(std::filesystem::exists(kept));
+  for (const auto& [kind, ids] : before) {
+    std::set<int> now;
+    for (int i = 0; i < 100; ++i) {  // the kernel frees them after a grace period
+      now = objects(kind);
+      if (std::ranges::includes(ids, now)) break;
+      std::this_thread::sleep_for(50ms);
+    }
+    EXPECT_TRUE(std::ranges::includes(ids, now)) << kind;
+  }
+}
+
+TEST_F(HeldTest, WithNothingStarted) {
+  for (const char* command : {"stop", "reset", "dump", "status"})
+    expect_refused(run_pkprof({command}), "nothing is being recorded: `pkprof start` begins");
+}
+
+TEST_F(HeldTest, ThereIsOneOnly) {
+  expect_ok(run_pkprof({"start"}));
+  expect_refused(run_pkprof({"start"}), "a recording goes on already");
+  const auto status = nlohmann::json::parse(run_pkprof({"status", "--json"}).out);
+  EXPECT_EQ(status.at("stopped"), false);
+  EXPECT_GT(status.at("cpus"), 0);
+  EXPECT_GT(status.at("duration_ns"), 0);
+  EXPECT_GE(status.at("cost"), 0);
+  const Finished text = run_pkprof({"status"});
+  EXPECT_NE(text.out.find("recording since "), std::string::npos) << text.out;
+}
+
+TEST_F(HeldTest, AStoppedOneWaitsToBeDumped) {
+  expect_ok(run_pkprof({"start"}));
+  rest(0.3);
+  expect_ok(run_pkprof({"stop"}));
+  EXPECT_FALSE(std::filesystem::exists(pins));
+  EXPECT_EQ(dump("a.pb.gz").samples_taken, dump("b.pb.gz").samples_taken);
+  expect_ok(run_pkprof({"reset"}));
+  EXPECT_FALSE(std::filesystem::exists(kept));
+  expect_refused(run_pkprof({"dump", "-o", dir_.file("c.pb.gz")}), "nothing is being recorded");
+
+  expect_ok(run_pkprof({"start"}));
+  expect_ok(run_pkprof({"stop"}));
+  expect_ok(run_pkprof({"start"}));
+  EXPECT_FALSE(std::filesystem::exists(kept)) << "of an earlier recording";
+}
+
+TEST_F(HeldTest, IsForItsOwnerAlone) {
+  expect_ok(run_pkprof({"start"}));
+  struct stat s{};
+  ASSERT_EQ(stat(pins, &s), 0);
+  EXPECT_EQ(s.st_mode & 0777, 0700);
+  EXPECT_EQ(s.st_uid, 0);
+  const Running::Options as_nobody{.before_exec = [] {
+    if (setgid(65534) || setuid(65534)) _exit(99);
+  }};
+  for (const char* command : {"stop", "reset", "dump", "status", "start"})
+    EXPECT_EQ(run_pkprof({command}, as_nobody).status, 125) << command;
+  expect_ok(run_pkprof({"status"}));
+  expect_ok(run_pkprof({"stop"}));
+  ASSERT_EQ(stat(kept, &s), 0);
+  EXPECT_EQ(s.st_mode & 0777, 0700);
+}
+
+// At whatever moment it is killed: the next one starts.
+TEST_F(HeldTest, AStartThatIsKilledHoldsNothingUp) {
+  const int steps = in_guest() ? 3 : 12;
+  for (int i = 0; i < steps; ++i) {
+    Running start(pkprof_argv({"start"}));
+    std::this_thread::sleep_for(std::chrono::milliseconds((in_guest() ? 1000 : 30) * i));
+    start.signal(SIGKILL);
+    start.wait();
+    const bool is_whole = run_pkprof({"status"}).status == 0;
+    if (is_whole) expect_ok(run_pkprof({"stop"}));
+    expect_ok(run_pkprof({"start"}));
+    expect_ok(run_pkprof({"stop"}));
+  }
+}
+
+// The tables are another build's.
+TEST_F(HeldTest, OfAnotherVersion) {
+  if (find_program("bpftool").empty()) GTEST_SKIP() << "needs bpftool";
+  ASSERT_EQ(mkdir(pins, 0700), 0);
+  const Finished made =
+      run_program({find_program("bpftool"), "map", "create", std::string(pins) + "/about", "type",
+                   "array", "key", "4", "value", "65536", "entries", "1", "name", "about"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  for (const char* command : {"reset", "dump", "status"})
+    expect_refused(run_pkprof({command}), "not of this version of pkprof");
+  expect_refused(run_pkprof({"start"}), "a recording goes on already");
+  expect_refused(run_pkprof({"stop"}), "what was counted could not be read");
+  EXPECT_FALSE(std::filesystem::exists(pins));
+}
+
+TEST_F(HeldTest, WithoutItsFileSystem) {
+  const Argv pkprof = pkprof_argv({"start"});
+  expect_refused(run_program({find_program("unshare"), "-m", "sh", "-c",
+                              "umount /sys/fs/bpf && exec \"$0\" start", pkprof[0]}),
+                 "mount -t bpf bpf /sys/fs/bpf");
+}
+
+// A profile that cannot be written is not lost with the recording.
+TEST_F(HeldTest, AStopThatCannotWriteCanBeTriedAgain) {
+  expect_ok(run_pkprof({"start"}));
+  rest(0.3);
+  EXPECT_EQ(run_pkprof({"stop", "-o", dir_.file("no/such/directory")}).status, 125);
+  const Finished status = run_pkprof({"status"});
+  EXPECT_NE(status.out.find("stopped"), std::string::npos) << status.out;
+  const Report once = dump("once.pb.gz");
+  expect_ok(run_pkprof({"stop", "-o", dir_.file("again.pb.gz")}));
+  const Report again = read_report(dir_.file("again.pb.gz"));
+  EXPECT_EQ(again.duration_ns, once.duration_ns);
+  EXPECT_EQ(again.samples_taken, once.samples_taken);
+  EXPECT_FALSE(std::filesystem::exists(pins));
+}
+
+}  // namespace
+}  // namespace pkprof::live
