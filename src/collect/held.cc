@@ -263,7 +263,8 @@ Result<> start_held(const HeldOptions& options) {
   };
   auto started = start();
   if (started) return forget_kept();
-  static_cast<void>(pins->remove());
+  if (auto r = pins->remove(); !r)
+    return fail(started.error().message + "; and " + r.error().message);
   return started;
 }
 
