@@ -59,9 +59,6 @@ class Held {
   static Result<Held> open();
   static Result<Held> open(Pins pins, About about);
 
-  [[nodiscard]] uint64_t until() const {
-    return kernel_.stopped() ? kernel_.stopped() : monotonic_ns();
-  }
   [[nodiscard]] pk_stats stats() const;  // since the start or the last reset
   // What the kernel side took since then, ns. Takes a tenth of a second where it goes on.
   [[nodiscard]] double cost_ns();
@@ -177,13 +174,12 @@ Result<Profile> Held::read() {
   auto tables = kernel_.look();
   if (!tables) return std::unexpected(tables.error());
   const KernelSide::Rest rest = kernel_.look_at_rest();
-  const uint64_t until = this->until();
   for (const auto& [label, info] : tables->labels) processes.add_label(label, info);
   parties.add(tables->votes);
   parties.add(rest.votes);
   recorder.add(*tables);
   recorder.add_rest(rest);
-  recorder.add_special(PK_IDLE, kernel_.idle_tail(until));
+  recorder.add_special(PK_IDLE, kernel_.idle_tail(tables->taken));
   recorder.add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, stats().lost_ns);
   recorder.settle_unwatched(true);
   if (about_.hooks && !kernel_.stopped()) kernel_.ask_owners();
@@ -191,7 +187,7 @@ Result<Profile> Held::read() {
   recorder.resolve_owners([&](uint64_t object) { return parties.of(object, owner, true); });
   recorder.make_room();
 
-  profile.meta = meta(until);
+  profile.meta = meta(tables->taken);
   profile.meta.degraded.insert(profile.meta.degraded.end(), degraded.begin(), degraded.end());
   for (const std::string& w : user_symbols.warnings()) profile.meta.degraded.push_back(w);
   profile.meta.counters["processes with unreadable mappings"] = processes.unreadable();
@@ -313,7 +309,8 @@ Result<HeldStatus> held_status() {
   const pk_stats stats = held->stats();
   status.stopped = held->kernel().stopped() != 0;
   status.started_at = about.started_at;
-  status.duration_ns = held->until() - held->kernel().started();
+  const uint64_t stopped = held->kernel().stopped();
+  status.duration_ns = (stopped ? stopped : monotonic_ns()) - held->kernel().started();
   status.frequency_hz = about.frequency_hz;
   status.threads = about.threads;
   status.samples = stats.samples;

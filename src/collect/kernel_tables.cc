@@ -116,9 +116,10 @@ Result<KernelSide::Tables> KernelSide::look() {
     out.taken = stopped();
   } else {
     const auto rows = static_cast<uint32_t>(out.counts.size());
+    // The tables are changed at once; that nobody sees the old ones any more takes a while.
+    out.taken = monotonic_ns();
     if (auto r = m.use_tables(1 - old, std::launch::deferred, rows); !r)
       return std::unexpected(r.error());
-    out.taken = monotonic_ns();
   }
   if (auto r = read_counts(old); !r) return std::unexpected(r.error());
   if (auto r = read_labels_and_votes(*m.skeleton, Keep::yes, out); !r)

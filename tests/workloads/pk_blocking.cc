@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // As long at work as asleep: the Minix paper's t_blocking.
 #include <time.h>
-#include <unistd.h>
 
-#include <cstdint>
 #include <cstdlib>
 
-namespace {
-
-uint64_t ns_of(clockid_t clock) {
-  timespec t{};
-  clock_gettime(clock, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
-
-}  // namespace
+#include "cpu_clock.h"
 
 // Looks at the clock so seldom that it takes no time.
 extern "C" __attribute__((noinline)) void waste_time(uint64_t ns) {
-  for (const uint64_t end = ns_of(CLOCK_PROCESS_CPUTIME_ID) + ns;
-       ns_of(CLOCK_PROCESS_CPUTIME_ID) < end;)
+  for (const uint64_t end = cpu_ns() + ns; cpu_ns() < end;)
     for (uint64_t i = 1'000'000; i != 0; --i) asm volatile("" : "+r"(i));
 }
 

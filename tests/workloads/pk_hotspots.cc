@@ -1,22 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two hot spots, of which the second is twice as hot: bogusa() and bogusb() of the Minix `profile`
-// command. Twice the time, not twice the turns: how long a turn takes changes with what else the
-// machine does. In rounds of uneven length, or a clock could keep step with them. Links nothing of
-// ours: it is built in every way that a program can be.
-#include <time.h>
-
-#include <cstdint>
+// command. In rounds of uneven length, or a clock could keep step with them. Links nothing of ours:
+// it is built in every way that a program can be.
 #include <cstdlib>
 
-namespace {
-
-uint64_t cpu_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
-
-}  // namespace
+#include "cpu_clock.h"
 
 // The comments keep the compiler from making one function of two that are equal.
 extern "C" __attribute__((noinline, aligned(64))) void bogusa(uint64_t turns) {

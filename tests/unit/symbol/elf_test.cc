@@ -103,8 +103,9 @@ TEST_P(Layouts, CodeIsAsNmHasIt) {
        {"main", "plain_c", "__plain_alias", "sized_asm", "inner_label", "_ZNK5outer5Thing3getEv"}) {
     const uint64_t start = test::nm_address(binary, name);
     EXPECT_EQ(names[name].start, start) << name;
-    if (const uint64_t size = truth.at(start).size; size != 0)
+    if (const uint64_t size = truth.at(start).size; size != 0) {
       EXPECT_EQ(names[name].end, start + size) << name;
+    }
     EXPECT_GE(start, code->start);
     EXPECT_LT(start, code->end);
   }
