@@ -37,6 +37,7 @@ int run_command_line(std::vector<std::string> words) {
   add_record(app, line);
   add_report(app, line);
   add_stat(app, line);
+  add_calls(app, line);
   add_hist(app, line);
   add_start(app, line);
   add_stop(app, line);

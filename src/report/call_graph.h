@@ -117,6 +117,10 @@ class CallGraphBuilder {
   // above it: as many interrupts as calls of their handler.
   void add(uint32_t scope, std::span<const FunctionId> root_first, std::span<const Share> shares);
 
+  // Calls that were counted, of the last function of `root_first`, by the one before it if that is
+  // known; without any time. After the stacks of the same scope.
+  void add_calls(uint32_t scope, std::span<const FunctionId> root_first, uint64_t calls);
+
   [[nodiscard]] CallGraph finish() &&;
 
  private:

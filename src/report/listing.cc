@@ -9,6 +9,7 @@
 #include <numeric>
 #include <ranges>
 
+#include "model/source.h"
 #include "report/clean.h"
 
 namespace pkprof {
@@ -30,6 +31,7 @@ struct Listing::Weight {
   uint32_t root = 0;
   uint64_t ns = 0;
   uint64_t calls = 0;
+  bool counted = false;  // calls that were counted, and no time
 };
 
 Listing::Listing(const Profile& profile, const ReportOptions& options, ListingKind kind)
@@ -49,6 +51,7 @@ Listing::Listing(const Profile& profile, const ReportOptions& options, ListingKi
       continue;
     }
     Weight weight{.stack = key.stack, .root = key.served, .ns = value.ns, .calls = value.calls};
+    weight.counted = profile.text(key.source) == counted_calls;
     if (profile.labels()[key.served].kind == LabelKind::process) {
       const GroupId group = groups_.of(key.served, key.served_thread);
       weight.root = labels + group;
@@ -79,14 +82,15 @@ std::vector<bool> Listing::with_calls(const std::vector<Weight>& weights) const 
   for (const Weight& weight : weights) {
     const auto frames = profile_.frames_of(weight.stack);
     if (weight.calls == 0) continue;
-    for (const FrameId frame : frames.first(std::min<size_t>(2, frames.size())))
+    for (const FrameId frame :
+         frames.first(std::min<size_t>(weight.counted ? 1 : 2, frames.size())))
       found[table_.of_frame[frame]] = true;
   }
   return found;
 }
 
-// By scope, stack and root: of the last first, in as many passes, since numbers that are indices
-// are sorted by counting them.
+// By scope, stack and root, counted calls behind the rest: of the last first, in as many passes,
+// since numbers that are indices are sorted by counting them.
 void Listing::sort(std::vector<Weight>& weights) const {
   std::vector<Weight> sorted(weights.size());
   const auto pass = [&](size_t keys, auto key_of) {
@@ -99,6 +103,7 @@ void Listing::sort(std::vector<Weight>& weights) const {
   const size_t groups = groups_.all().size();
   pass(profile_.labels().size() + groups, [](const Weight& weight) { return weight.root; });
   pass(profile_.stack_count(), [](const Weight& weight) { return weight.stack; });
+  pass(2, [](const Weight& weight) { return weight.counted ? 1U : 0U; });
   if (apart_) pass(1 + groups, [](const Weight& weight) { return weight.scope; });
 }
 
@@ -123,9 +128,16 @@ void Listing::add_stacks(const std::vector<Weight>& weights, const std::vector<b
   for (size_t i = 0; i < weights.size();) {
     const Weight& first = weights[i];
     shares.clear();
+    uint64_t counted = 0;
     for (; i < weights.size(); ++i) {
       const Weight& weight = weights[i];
-      if (weight.scope != first.scope || weight.stack != first.stack) break;
+      if (weight.scope != first.scope || weight.stack != first.stack ||
+          weight.counted != first.counted)
+        break;
+      if (weight.counted) {
+        counted += weight.calls;
+        continue;
+      }
       CallNodeId& root = roots[weight.root];
       if (root == no_call_node) root = builder.add_root(weight.root);
       if (shares.empty() || shares.back().root != root) shares.push_back({.root = root});
@@ -137,7 +149,10 @@ void Listing::add_stacks(const std::vector<Weight>& weights, const std::vector<b
       for (const FrameId frame : profile_.frames_of(first.stack) | std::views::reverse)
         path.push_back(table_.of_frame[frame]);
     }
-    builder.add(first.scope, path, shares);
+    if (first.counted)
+      builder.add_calls(first.scope, path, counted);
+    else
+      builder.add(first.scope, path, shares);
   }
   graph_ = std::move(builder).finish();
 }
