@@ -2,6 +2,7 @@
 // KernelSide: counting calls of functions.
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -15,6 +16,17 @@ namespace {
 // where the kernel has that, or a number that takes a minute.
 constexpr size_t most_each = 64;
 constexpr size_t most_each_alone = 2000;
+
+// To find those that cannot be attached to among others.
+constexpr int most_tries = 200;
+
+// Two for each function.
+void allow_many_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit)) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 pk_key key_of(const pk_call& call) {
   pk_key key{};
@@ -76,7 +88,7 @@ bool KernelSide::Impl::attach_call(const KernelFacts& facts, const CallTarget& t
 // say.
 size_t KernelSide::Impl::attach_calls(bpf_program* program,
                                       std::span<const CallTarget* const> targets,
-                                      std::vector<std::string>& left_out) {
+                                      std::vector<std::string>& left_out, int& tries) {
   if (targets.empty()) return 0;
   std::vector<unsigned long> addresses;
   addresses.reserve(targets.size());
@@ -84,18 +96,20 @@ size_t KernelSide::Impl::attach_calls(bpf_program* program,
   LIBBPF_OPTS(bpf_link_create_opts, create);
   create.kprobe_multi.cnt = static_cast<uint32_t>(addresses.size());
   create.kprobe_multi.addrs = addresses.data();
-  Fd link(bpf_link_create(bpf_program__fd(program), 0, BPF_TRACE_KPROBE_MULTI, &create));
+  Fd link;
+  if (tries-- > 0)
+    link = Fd(bpf_link_create(bpf_program__fd(program), 0, BPF_TRACE_KPROBE_MULTI, &create));
   if (link.valid()) {
     call_links.push_back(std::move(link));
     return targets.size();
   }
-  if (targets.size() == 1) {
-    left_out.push_back(targets.front()->name);
+  if (targets.size() == 1 || tries <= 0) {
+    for (const CallTarget* target : targets) left_out.push_back(target->name);
     return 0;
   }
   const size_t half = targets.size() / 2;
-  return attach_calls(program, targets.first(half), left_out) +
-         attach_calls(program, targets.subspan(half), left_out);
+  return attach_calls(program, targets.first(half), left_out, tries) +
+         attach_calls(program, targets.subspan(half), left_out, tries);
 }
 
 KernelSide::CallsAttached KernelSide::attach_calls(const KernelFacts& facts,
@@ -106,19 +120,27 @@ KernelSide::CallsAttached KernelSide::attach_calls(const KernelFacts& facts,
   const CallFacilities& by = m.options.calls;
   const bool each = by.each && (targets.size() <= most_each || !by.many);
   std::vector<const CallTarget*> many[2];
+  allow_many_files();
+  std::unordered_set<std::string> traceable;
+  if (targets.size() > most_each) traceable = traceable_functions();
   for (const CallTarget& target : targets) {
-    if (each && attached.functions < most_each_alone && m.attach_call(facts, target))
+    const auto is_traceable = [&](const std::string& name) { return traceable.contains(name); };
+    if (!traceable.empty() && !is_traceable(target.name) &&
+        std::ranges::none_of(target.names, is_traceable))
+      attached.refused.push_back(target.name);
+    else if (each && attached.functions < most_each_alone && m.attach_call(facts, target))
       ++attached.functions;
     else
       many[target.ahead ? 1 : 0].push_back(&target);
   }
   if (attached.functions) attached.how = "fentry";
   size_t at_once = 0;
+  int tries = most_tries;
   for (const bool ahead : {false, true}) {
     bpf_program* program =
         ahead ? m.skeleton->progs.pk_call_multi_ahead : m.skeleton->progs.pk_call_multi;
     if (by.many && bpf_program__fd(program) >= 0) {
-      const size_t now = m.attach_calls(program, many[ahead], attached.refused);
+      const size_t now = m.attach_calls(program, many[ahead], attached.refused, tries);
       if (now) m.call_programs.emplace_back(dup(bpf_program__fd(program)));
       at_once += now;
     } else {

@@ -109,7 +109,7 @@ struct KernelSide::Impl {
   Result<> map_calls();
   bool attach_call(const KernelFacts& facts, const CallTarget& target);
   size_t attach_calls(bpf_program* program, std::span<const CallTarget* const> targets,
-                      std::vector<std::string>& left_out);
+                      std::vector<std::string>& left_out, int& tries);
   void take_calls(Tables& out);
   void introduce();
   void note(const char* name, bool works, std::string how, const char* costs) {

@@ -417,8 +417,8 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   meta.counted_functions = calls_.functions;
   meta.counted_by = calls_.how;
   if (!calls_.refused.empty())
-    meta.degraded.push_back("calls of these functions cannot be counted here: " +
-                            listed(calls_.refused));
+    meta.degraded.push_back("calls of " + std::to_string(calls_.refused.size()) +
+                            " functions cannot be counted here: " + listed(calls_.refused));
   for (const std::string& w : user_symbols_.warnings()) meta.degraded.push_back(w);
   meta.counters = {
       {"shared objects forgotten", parties_.forgotten()},
