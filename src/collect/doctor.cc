@@ -72,7 +72,7 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
   auto side = KernelSide::load(facts, options);
   if (side) {
     if (symbols) {
-      const FunctionTable functions = find_functions(*symbols);
+      const KnownFunctions functions = find_functions(*symbols);
       side->tell_functions(&functions);
     } else {
       side->tell_functions(nullptr);

@@ -112,8 +112,8 @@ constexpr Address known_addresses[] = {
 
 }  // namespace
 
-FunctionTable find_functions(const KernelSymbols& symbols) {
-  FunctionTable table;
+KnownFunctions find_functions(const KernelSymbols& symbols) {
+  KnownFunctions table;
   bool found[PK_FN_RECLAIM + 1] = {};
   std::unordered_map<std::string_view, const Known*> known;
   for (const Known& k : known_functions) known.emplace(k.name, &k);

@@ -10,13 +10,13 @@
 
 namespace pkprof {
 
-struct FunctionTable {
+struct KnownFunctions {
   std::vector<pk_function> entries;  // sorted by start
   uint64_t timers[PK_TIMERS] = {};   // start of each socket timer's function, 0 when not found
   uint64_t known[PK_KNOWNS] = {};    // the same by enum pk_known
   std::vector<std::string> missing;  // kinds of places that no symbol was found for
 };
 
-[[nodiscard]] FunctionTable find_functions(const KernelSymbols& symbols);
+[[nodiscard]] KnownFunctions find_functions(const KernelSymbols& symbols);
 
 }  // namespace pkprof

@@ -244,7 +244,7 @@ Result<> start_held(const HeldOptions& options) {
     if (!kernel) return std::unexpected(kernel.error());
     about.overhead = kernel->measure_overhead();
     about.interrupt_ns = CostMeter::measure_interrupt();
-    FunctionTable functions;
+    KnownFunctions functions;
     auto symbols = load_kernel_symbols();
     if (symbols) functions = find_functions(*symbols);
     kernel->tell_functions(symbols ? &functions : nullptr);

@@ -212,7 +212,7 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSideOp
   return KernelSide(std::move(impl));
 }
 
-void KernelSide::tell_functions(const FunctionTable* functions) {
+void KernelSide::tell_functions(const KnownFunctions* functions) {
   impl_->note("kernel symbols for attribution", functions && functions->missing.empty(),
               !functions                   ? "no kernel symbols"
               : functions->missing.empty() ? "found"

@@ -51,7 +51,7 @@ class KernelSide {
   ~KernelSide();
 
   // Where this kernel's functions are; nullptr: there are no symbols. Before attach().
-  void tell_functions(const FunctionTable* functions);
+  void tell_functions(const KnownFunctions* functions);
   // Attaches the hooks and opens the sampling events; nothing is counted before enable().
   Result<> attach();
   // Turns a group of hooks off and on again. While those on work are off, the sampler counts what

@@ -109,7 +109,7 @@ Result<> Session::prepare() {
     child_.emplace(std::move(*child));
   }
   // What takes some ten milliseconds each is done side by side.
-  FunctionTable functions;
+  KnownFunctions functions;
   auto symbols = std::async(std::launch::async | std::launch::deferred, [&functions] {
     auto loaded = load_kernel_symbols();
     if (loaded) functions = find_functions(*loaded);

@@ -6,13 +6,13 @@
 namespace pkprof {
 namespace {
 
-FunctionTable table_of(std::string_view kallsyms) {
+KnownFunctions table_of(std::string_view kallsyms) {
   const auto symbols = KernelSymbols::parse(kallsyms);
   return find_functions(*symbols);
 }
 
 TEST(Functions, AreFoundByName) {
-  const FunctionTable table = table_of(
+  const KnownFunctions table = table_of(
       "ffffffff81000000 T handle_softirqs\n"
       "ffffffff81001000 t __netif_receive_skb_core.constprop.0\n"
       "ffffffff81002000 T __dev_queue_xmit\n"
