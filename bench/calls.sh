@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What counting calls costs a program that does little else: system calls, of each of which the
-# kernel's functions named are counted, by `pkprof calls`, by the same without its samples (-F 1), by
+# What counting calls costs a program that does little else: dd copies byte by byte, and six calls of
+# the kernel's functions for each byte are counted, by `pkprof calls`, by the same without its samples (-F 1), by
 # bpftrace, by the kernel's own function profiler and by its function tracer, which writes each call
 # to a ring. Each counts less than pkprof does: bpftrace the function, the profiler function and time,
 # the tracer function and caller; none for whom.
@@ -12,26 +12,27 @@
 # every call; what pkprof and bpftrace counted is checked.
 #
 # A kernel that lets nothing be attached has none of it; in a guest:
-#   tests/vm/run-vm --kernel 6.12 --timeout 3000 --files build/release/pkprof,build/release/pk_syscall_pie,bpftrace \
+#   tests/vm/run-vm --kernel 6.12 --timeout 3000 --files build/release/pkprof,dd,bpftrace \
 #     --add bench/calls.sh:/calls.sh -- bash /calls.sh
 set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: bench/calls.sh [--rounds N] [--slices N] [--calls N] [--functions F,F...] [--bin DIR]
+Usage: bench/calls.sh [--rounds N] [--slices N] [--bytes N] [--bin DIR]
 
-Needs root. 5 rounds of 3 slices of 300,000 system calls by default.
+Needs root. 5 rounds of 3 slices of 100,000 bytes by default.
 TEXT
 }
 
-rounds=5 slices=3 calls=300000 functions=__x64_sys_getppid,__task_pid_nr_ns,x64_sys_call
+rounds=5 slices=3 bytes=100000
+readonly functions=ksys_read,ksys_write,rw_verify_area,vfs_read,vfs_write
+readonly each=6 # of them for a byte: rw_verify_area twice
 bin=''
 while [[ $# -gt 0 ]]; do
   case $1 in
     --rounds) rounds=$2 ;;
     --slices) slices=$2 ;;
-    --calls) calls=$2 ;;
-    --functions) functions=$2 ;;
+    --bytes) bytes=$2 ;;
     --bin) bin=$2/ ;;
     --help | -h)
       usage
@@ -51,7 +52,7 @@ tracing=/sys/kernel/tracing
 tracer=''
 
 reset_tracing() {
-  echo 0 >"$tracing/function_profile_enabled" 2>/dev/null || true
+  [[ ! -e $tracing/function_profile_enabled ]] || echo 0 >"$tracing/function_profile_enabled"
   echo nop >"$tracing/current_tracer"
   echo >"$tracing/set_ftrace_filter"
 }
@@ -63,22 +64,11 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# Only those that this kernel has and lets be traced.
-known=''
-for name in ${functions//,/ }; do
-  if grep -qE "^$name( |\$)" "$tracing/available_filter_functions"; then
-    known+=${known:+,}$name
-  else
-    echo "left out, as this kernel cannot trace it: $name" >&2
-  fi
-done
-functions=$known
-
 # The slices, each a line of microseconds.
 cat >"$work/slices" <<TEXT
 for _ in \$(seq $slices); do
   start=\${EPOCHREALTIME/./}
-  "${bin}pk_syscall_pie" $calls
+  dd if=/dev/zero of=/dev/null bs=1 count=$bytes status=none
   echo \$((\${EPOCHREALTIME/./} - start))
 done >"$work/times"
 TEXT
@@ -131,15 +121,14 @@ counted() {
   esac
 }
 
-per=$(awk -F, '{ print NF }' <<<"$functions")
-echo "kernel $(uname -r), $calls system calls a slice, counting $functions"
+echo "kernel $(uname -r), $bytes bytes a slice, counting $functions"
 for ((round = 0; round < rounds; ++round)); do
   for ((i = 0; i < ${#variants[@]}; ++i)); do
     variant=${variants[(i + round) % ${#variants[@]}]}
     "$variant"
     us=$(median <"$work/times")
     echo "$us" >>"$work/$variant"
-    printf 'round %d  %-16s %10.0f us  counted %s of %d\n' "$round" "$variant" "$us" "$(counted "$variant")" $((slices * calls * per))
+    printf 'round %d  %-16s %10.0f us  counted %s of %d\n' "$round" "$variant" "$us" "$(counted "$variant")" $((slices * bytes * each))
   done
 done
 
@@ -147,7 +136,7 @@ echo
 printf '%-16s %10s %14s %s\n' '' 'x without' 'ns a call more' rounds
 for variant in "${variants[@]}"; do
   paste "$work/without" "$work/$variant" | awk '{ print $2 / $1 }' >"$work/ratios"
-  paste "$work/without" "$work/$variant" | awk -v n="$calls" -v f="$per" '{ print ($2 - $1) * 1000 / n / f }' >"$work/more"
+  paste "$work/without" "$work/$variant" | awk -v n="$bytes" -v f="$each" '{ print ($2 - $1) * 1000 / n / f }' >"$work/more"
   printf '%-16s %10.2f %14.0f %s\n' "$variant" "$(median <"$work/ratios")" "$(median <"$work/more")" \
     "$(sort -n "$work/ratios" | awk '{ printf "%.2f ", $1 }')"
 done

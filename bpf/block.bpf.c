@@ -50,24 +50,87 @@ static __noinline int pk_vote_for_loop(struct pk_cpu *c, __u64 biop, __u64 devic
 	return 0;
 }
 
+/* A place on a disk, which a bio is for; by the 32 bits that block_split says of it. */
+static __always_inline __u64 pk_place_object(__u32 dev, __u32 sector)
+{
+	return pk_object_of(PK_SALT_PLACE, dev, sector);
+}
+
+/* A disk that is made of others sends bios on, some from threads of its own: see pk_block_bio_remap. */
+static __noinline int pk_note_place(__u64 diskp, __u64 sector, __u64 party)
+{
+	struct gendisk *disk = (void *)diskp;
+	__u32 dev = BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
+
+	if (BPF_CORE_READ(disk, fops, submit_bio))
+		pk_note(pk_place_object(dev, sector), party);
+	return 0;
+}
+
 /*
- * A bio that is sent on to another device passes here again, and one that is split has a new one
- * for its first part: whoever does that is at work for the same party.
+ * A bio that is sent on to another device passes here again: whoever does that is at work for the
+ * same party, or pk_block_bio_remap has said for which.
  */
 SEC("?tp_btf/block_bio_queue")
 int BPF_PROG(pk_block_bio_queue, struct bio *bio)
 {
 	struct pk_cpu *c = pk_rare_hook();
 	__u64 plain = pk_plain(c, bio);
-	__u64 party = pk_party_now(c);
+	bool sent_on = c->sent_on == (plain ^ bpf_get_current_task());
+	__u64 party = sent_on ? c->sent_on_for : pk_party_now(c);
 	struct gendisk *disk;
 
+	c->sent_on = 0;
 	if (!party)
 		return 0;
 	pk_note(pk_bio_object(plain), party);
 	disk = BPF_CORE_READ(bio, bi_bdev, bd_disk);
 	if (BPF_CORE_READ(disk, major) == LOOP_MAJOR)
 		pk_vote_for_loop(c, plain, (__u64)BPF_CORE_READ(disk, private_data), party);
+	else
+		pk_note_place((__u64)disk, BPF_CORE_READ(bio, bi_iter.bi_sector), party);
+	return 0;
+}
+
+/*
+ * A bio is split: the first part may be a new one, or the rest goes to the disk later as if it had
+ * come from the start, without passing pk_block_bio_queue. `sector`: where the rest begins.
+ */
+SEC("?tp_btf/block_split")
+int BPF_PROG(pk_block_split, struct bio *bio, unsigned int sector)
+{
+	struct pk_cpu *c = pk_rare_hook();
+	__u64 plain = pk_plain(c, bio);
+	__u64 party = pk_party_now(c);
+
+	if (!party)
+		return 0;
+	pk_note(pk_bio_object(plain), party);
+	return pk_note_place((__u64)BPF_CORE_READ(bio, bi_bdev, bd_disk), sector, party);
+}
+
+/*
+ * A bio is sent on to another disk; `dev` and `sector` are what it was for. A thread that sends on
+ * what many gave it (dm-crypt's, md's) is at work for whoever wanted that place, until the next.
+ */
+SEC("?tp_btf/block_bio_remap")
+int BPF_PROG(pk_block_bio_remap, struct bio *bio, unsigned int dev, unsigned long sector)
+{
+	struct pk_cpu *c = pk_rare_hook();
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 plain = pk_plain(c, bio);
+	__u64 party;
+
+	if (!(task->flags & PF_KTHREAD))
+		return 0;
+	party = pk_noted(pk_place_object(dev, sector));
+	if (!party)
+		return 0;
+	c->sent_on = plain ^ bpf_get_current_task();
+	c->sent_on_for = party;
+	/* Pieces of work have their own parties: those who queued them. */
+	if (!(task->flags & PF_WQ_WORKER))
+		pk_note(pk_context_object(pk_plain(c, task)), party);
 	return 0;
 }
 

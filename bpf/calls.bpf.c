@@ -165,12 +165,13 @@ out:
 static __always_inline __u64 pk_caller_by_trampoline(void *ctx, __u64 function)
 {
 	__u64 arguments = bpf_get_func_arg_cnt(ctx) & 15;
-	__u64 at[4] = {};
+	__u64 at[2] = {};
 
-	bpf_probe_read_kernel(at, sizeof(at), ctx + 8 * arguments);
-	if (likely(at[1] - function < 16))
-		return at[2];
-	return at[2] - function < 16 ? at[3] : 0;
+	bpf_probe_read_kernel(at, sizeof(at), ctx + 8 * arguments + 8);
+	if (likely(at[0] - function < 16))
+		return at[1];
+	bpf_probe_read_kernel(at, sizeof(at), ctx + 8 * arguments + 16);
+	return at[0] - function < 16 ? at[1] : 0;
 }
 
 /* Loaded once for each function; the one named here is just to load it the first time. */

@@ -267,8 +267,16 @@ struct process_timer {
 	struct task_struct *task;
 };
 
+struct bio;
+
+struct block_device_operations {
+	void (*submit_bio)(struct bio *bio);
+};
+
 struct gendisk {
 	int major;
+	int first_minor;
+	const struct block_device_operations *fops;
 	void *private_data;
 };
 
@@ -278,6 +286,7 @@ struct block_device {
 };
 
 struct bvec_iter {
+	__u64 bi_sector;
 	unsigned int bi_size;
 };
 

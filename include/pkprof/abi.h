@@ -481,6 +481,8 @@ struct pk_cpu {
 	__u64 expiring;   /* timer whose function runs, or ran last */
 	__u64 done;       /* party of the disk request that was completed last */
 	__u64 done_in;    /* interrupts on this CPU up to then: see pk_done_here() */
+	__u64 sent_on;    /* bio that a thread is about to send on, and the thread; see block.bpf.c, */
+	__u64 sent_on_for; /* and the bio's party */
 	__u64 dirtied;    /* mapping of which a page was made dirty last, */
 	__u64 dirtier;    /* the process that did so, */
 	__u64 dirtied_object; /* and the number of the file */

@@ -44,6 +44,7 @@ int run_command_line(std::vector<std::string> words) {
   add_reset(app, line);
   add_dump(app, line);
   add_status(app, line);
+  add_export(app, line);
   add_doctor(app, line);
   if (const auto end = app.parse(words)) {
     if (end->error.empty()) return end->status;

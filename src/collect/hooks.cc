@@ -22,6 +22,7 @@ constexpr const char* sharing = "page cache: who makes pages dirty";
 constexpr const char* flushing = "page cache: which file is written back";
 constexpr const char* journal = "file systems' journals: who takes part";
 constexpr const char* submitting = "disks: who submits";
+constexpr const char* sending_on = "disks: who has bios sent on";
 constexpr const char* completing = "disks: completed requests";
 constexpr const char* reclaiming = "memory: who makes kswapd run";
 constexpr const char* compacting = "memory: who makes kcompactd run";
@@ -53,6 +54,7 @@ constexpr Need needs[] = {
     {flushing, "writing back is charged to whoever set it off"},
     {journal, "the work of ext4's journal stays unclaimed"},
     {submitting, "the ends of disk requests stay unclaimed"},
+    {sending_on, "the work of the threads of mapped disks (dm, md) stays unclaimed"},
     {completing, "the ends of disk requests stay unclaimed"},
     {reclaiming, "the work of kswapd stays unclaimed"},
     {compacting, "the work of kcompactd stays unclaimed"},
@@ -92,6 +94,8 @@ constexpr Hook hooks[] = {
     {"pk_inode_written", flushing, "writeback_single_inode_start", 1, false, 0, HookGroup::always},
     {"pk_journal_handle", journal, "jbd2_handle_start", 2, false, 0, HookGroup::always},
     {"pk_block_bio_queue", submitting, "block_bio_queue", 1, false, 0, HookGroup::always},
+    {"pk_block_split", sending_on, "block_split", 2, false, 0, HookGroup::always},
+    {"pk_block_bio_remap", sending_on, "block_bio_remap", 3, false, 0, HookGroup::always},
     {"pk_block_rq_issue", submitting, "block_rq_issue", 1, false, 0, HookGroup::always},
     {"pk_block_rq_complete", completing, "block_rq_complete", 1, false, 0, HookGroup::always},
     {"pk_kswapd_woken", reclaiming, "mm_vmscan_wakeup_kswapd", 1, false, 0, HookGroup::always},

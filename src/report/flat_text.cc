@@ -10,7 +10,6 @@
 
 #include "report/clean.h"
 #include "report/format.h"
-#include "report/listing.h"
 
 namespace pkprof {
 
@@ -28,10 +27,9 @@ constexpr std::array<Unit, 4> units = {
 
 class FlatText {
  public:
-  FlatText(const Profile& profile, const ReportOptions& options)
-      : profile_(profile),
-        options_(options),
-        listing_(profile, options, ListingKind::flat),
+  FlatText(const Listing& listing, const ReportOptions& options)
+      : options_(options),
+        listing_(listing),
         nodes_(listing_.graph().nodes),
         whole_(listing_.busy().busy_ns),
         digits_(digits_of_seconds(whole_)) {
@@ -52,7 +50,7 @@ class FlatText {
       numbers(ns, nullptr, false);
       out_ += fit(clean(name, options_.unicode), name_width_, options_.unicode) + "\n";
     }
-    return out_ + "\n" + busy_line(profile_, listing_.busy(), options_);
+    return out_ + "\n" + busy_line(listing_.busy(), options_);
   }
 
  private:
@@ -77,9 +75,8 @@ class FlatText {
     return node.function != no_function || node.self_ns != 0;
   }
 
-  const Profile& profile_;
   const ReportOptions& options_;
-  const Listing listing_;
+  const Listing& listing_;
   const std::vector<CallNode>& nodes_;
   const uint64_t whole_;
   const int digits_;
@@ -207,8 +204,12 @@ void FlatText::row(CallNodeId id) {
 
 }  // namespace
 
+std::string flat_text_of(const Listing& listing, const ReportOptions& options) {
+  return FlatText(listing, options).run();
+}
+
 std::string flat_text(const Profile& profile, const ReportOptions& options) {
-  return FlatText(profile, options).run();
+  return flat_text_of(listing_of(profile, options, ListingKind::flat), options);
 }
 
 }  // namespace pkprof

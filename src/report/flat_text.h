@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "model/profile.h"
+#include "report/listing.h"
 #include "report/options.h"
 
 namespace pkprof {
@@ -15,5 +15,6 @@ namespace pkprof {
 // With options.pids, only what was served to them. Functions are those of all processes together
 // unless there are pids or options.apart is set; see listing.h for their names.
 [[nodiscard]] std::string flat_text(const Profile& profile, const ReportOptions& options = {});
+[[nodiscard]] std::string flat_text_of(const Listing& listing, const ReportOptions& options);
 
 }  // namespace pkprof

@@ -64,7 +64,9 @@ bool is_busy(const Profile& profile, const SampleKey& key, const ReportOptions& 
 }
 
 Busy busy_time(const Profile& profile, const ReportOptions& options) {
-  Busy busy{.cpu_ns = profile.cpu_ns()};
+  Busy busy{.cpu_ns = profile.cpu_ns(),
+            .cpus = profile.meta.cpus,
+            .duration_ns = profile.meta.duration_ns};
   for (const auto& [key, value] : profile.samples()) {
     if (is_busy(profile, key, options))
       busy.busy_ns += value.ns;
@@ -78,7 +80,7 @@ Busy busy_time(const Profile& profile, const ReportOptions& options) {
   return busy;
 }
 
-std::string busy_line(const Profile& profile, const Busy& busy, const ReportOptions& options) {
+std::string busy_line(const Busy& busy, const ReportOptions& options) {
   std::string line = duration_text(busy.busy_ns) + " shown";
   const auto add = [&](uint64_t ns, const char* what) {
     if (ns != 0) line += " + " + duration_text(ns) + " " + what;
@@ -86,8 +88,8 @@ std::string busy_line(const Profile& profile, const Busy& busy, const ReportOpti
   add(busy.idle_ns, "idle");
   add(busy.left_out_ns, "for others");
   add(busy.unsampled_ns, "unsampled");
-  line += " = " + std::to_string(profile.meta.cpus) + (options.unicode ? " CPUs × " : " CPUs x ") +
-          duration_text(profile.meta.duration_ns);
+  line += " = " + std::to_string(busy.cpus) + (options.unicode ? " CPUs × " : " CPUs x ") +
+          duration_text(busy.duration_ns);
   return options.style.dim(line) + "\n";
 }
 

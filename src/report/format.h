@@ -36,11 +36,12 @@ struct Busy {
   uint64_t left_out_ns = 0;   // sampled, busy, but not selected
   uint64_t unsampled_ns = 0;  // as in the ledger
   uint64_t cpu_ns = 0;
+  uint32_t cpus = 0;  // cpu_ns is so many times duration_ns
+  uint64_t duration_ns = 0;
 };
 [[nodiscard]] Busy busy_time(const Profile& profile, const ReportOptions& options);
 // "busy 4.0 s + idle 15.9 s + ... = 2 CPUs x 10.0 s" with a newline.
-[[nodiscard]] std::string busy_line(const Profile& profile, const Busy& busy,
-                                    const ReportOptions& options);
+[[nodiscard]] std::string busy_line(const Busy& busy, const ReportOptions& options);
 // Whether a sample is part of busy_ns.
 [[nodiscard]] bool is_busy(const Profile& profile, const SampleKey& key,
                            const ReportOptions& options);

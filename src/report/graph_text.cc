@@ -10,7 +10,6 @@
 
 #include "report/clean.h"
 #include "report/format.h"
-#include "report/listing.h"
 
 namespace pkprof {
 
@@ -26,10 +25,9 @@ struct Numbers {
 
 class GraphText {
  public:
-  GraphText(const Profile& profile, const ReportOptions& options)
-      : profile_(profile),
-        options_(options),
-        listing_(profile, options, ListingKind::graph),
+  GraphText(const Listing& listing, const ReportOptions& options)
+      : options_(options),
+        listing_(listing),
         graph_(listing_.graph()),
         whole_(listing_.busy().busy_ns),
         digits_(digits_of_seconds(whole_)) {
@@ -52,7 +50,7 @@ class GraphText {
       out_ += options_.style.dim("(more entries, none of more time than these)") + "\n";
     rest_entries();
     index();
-    return out_ + busy_line(profile_, listing_.busy(), options_);
+    return out_ + busy_line(listing_.busy(), options_);
   }
 
  private:
@@ -105,9 +103,8 @@ class GraphText {
     return place < shown_ || place >= entries_.size() ? "[" + n + "]" : "(" + n + ")";
   }
 
-  const Profile& profile_;
   const ReportOptions& options_;
-  const Listing listing_;
+  const Listing& listing_;
   const CallGraph& graph_;
   const uint64_t whole_;
   const int digits_;
@@ -371,8 +368,12 @@ void GraphText::index() {
 
 }  // namespace
 
+std::string graph_text_of(const Listing& listing, const ReportOptions& options) {
+  return GraphText(listing, options).run();
+}
+
 std::string graph_text(const Profile& profile, const ReportOptions& options) {
-  return GraphText(profile, options).run();
+  return graph_text_of(listing_of(profile, options, ListingKind::graph), options);
 }
 
 }  // namespace pkprof

@@ -10,7 +10,7 @@
 
 #include <string>
 
-#include "model/profile.h"
+#include "report/listing.h"
 #include "report/options.h"
 
 namespace pkprof {
@@ -18,5 +18,6 @@ namespace pkprof {
 // With options.pids, only what was served to them. Functions are those of all processes together
 // unless there are pids or options.apart is set. options.limit is the number of entries.
 [[nodiscard]] std::string graph_text(const Profile& profile, const ReportOptions& options = {});
+[[nodiscard]] std::string graph_text_of(const Listing& listing, const ReportOptions& options);
 
 }  // namespace pkprof

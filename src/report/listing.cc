@@ -1,165 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// See listing.h. Samples are brought into the order of their stacks first, so that each stack is
-// walked once, for all processes it was for; apart, once for each process.
+// See listing.h.
 #include "report/listing.h"
 
 #include <algorithm>
-#include <functional>
-#include <map>
-#include <numeric>
-#include <ranges>
 
-#include "model/source.h"
 #include "report/clean.h"
 
 namespace pkprof {
 
-namespace {
-
-// What a sample that is not shown is in the ledger.
-std::string rest_name(const Label& label) {
-  return label.kind == LabelKind::process ? "OTHER" : label.name();
-}
-
-}  // namespace
-
-// Roots are numbered as the labels are, and then as the groups are. Scope 0 is what is of no
-// process, or of all; the others are groups, from 1.
-struct Listing::Weight {
-  uint32_t scope = 0;
-  StackId stack = 0;
-  uint32_t root = 0;
-  uint64_t ns = 0;
-  uint64_t calls = 0;
-  bool counted = false;  // calls that were counted, and no time
-};
-
-Listing::Listing(const Profile& profile, const ReportOptions& options, ListingKind kind)
-    : profile_(profile),
-      options_(options),
-      apart_(options.apart || !options.pids.empty()),
-      table_(functions_of(profile)),
-      busy_(busy_time(profile, options)),
-      groups_(profile, options_.by, options_.pids) {
-  std::vector<Weight> weights;
-  weights.reserve(profile.samples().size());
-  const auto labels = static_cast<uint32_t>(profile.labels().size());
-  std::vector<uint64_t> rest(labels);
-  for (const auto& [key, value] : profile.samples()) {
-    if (!is_busy(profile, key, options)) {
-      rest[key.served] += value.ns;
-      continue;
-    }
-    Weight weight{.stack = key.stack, .root = key.served, .ns = value.ns, .calls = value.calls};
-    weight.counted = profile.text(key.source) == counted_calls;
-    if (profile.labels()[key.served].kind == LabelKind::process) {
-      const GroupId group = groups_.of(key.served, key.served_thread);
-      weight.root = labels + group;
-      if (apart_) weight.scope = 1 + group;
-    }
-    weights.push_back(weight);
-  }
-  sort(weights);
-  add_stacks(weights, worth_walking(weights, kind),
-             kind == ListingKind::graph ? CallGraphBuilder(table_)
-                                        : CallGraphBuilder(table_, with_calls(weights)));
-  add_rest(rest);
-}
-
-void Listing::add_rest(const std::vector<uint64_t>& ns_of_label) {
-  std::map<std::string, uint64_t> ns_of;
-  for (size_t i = 0; i < ns_of_label.size(); ++i) {
-    if (ns_of_label[i] != 0) ns_of[rest_name(profile_.labels()[i])] += ns_of_label[i];
-  }
-  if (busy_.unsampled_ns != 0) ns_of["UNCLAIMED:unsampled"] += busy_.unsampled_ns;
-  for (const auto& [name, ns] : ns_of) rest_.push_back({name, ns});
-  std::ranges::stable_sort(rest_, std::greater(), &Rest::ns);
-}
-
-// Those whose calls may have been counted.
-std::vector<bool> Listing::with_calls(const std::vector<Weight>& weights) const {
-  std::vector<bool> found(table_.functions.size());
-  for (const Weight& weight : weights) {
-    const auto frames = profile_.frames_of(weight.stack);
-    if (weight.calls == 0) continue;
-    for (const FrameId frame :
-         frames.first(std::min<size_t>(weight.counted ? 1 : 2, frames.size())))
-      found[table_.of_frame[frame]] = true;
-  }
-  return found;
-}
-
-// By scope, stack and root, counted calls behind the rest: of the last first, in as many passes,
-// since numbers that are indices are sorted by counting them.
-void Listing::sort(std::vector<Weight>& weights) const {
-  std::vector<Weight> sorted(weights.size());
-  const auto pass = [&](size_t keys, auto key_of) {
-    std::vector<size_t> next(keys + 1);
-    for (const Weight& weight : weights) ++next[key_of(weight) + 1];
-    std::partial_sum(next.begin(), next.end(), next.begin());
-    for (const Weight& weight : weights) sorted[next[key_of(weight)]++] = weight;
-    weights.swap(sorted);
-  };
-  const size_t groups = groups_.all().size();
-  pass(profile_.labels().size() + groups, [](const Weight& weight) { return weight.root; });
-  pass(profile_.stack_count(), [](const Weight& weight) { return weight.stack; });
-  pass(2, [](const Weight& weight) { return weight.counted ? 1U : 0U; });
-  if (apart_) pass(1 + groups, [](const Weight& weight) { return weight.scope; });
-}
-
-// Of a process with less time than is shown of anything, no function is: its root will do.
-std::vector<bool> Listing::worth_walking(const std::vector<Weight>& weights,
-                                         ListingKind kind) const {
-  std::vector<uint64_t> ns(1 + groups_.all().size());
-  for (const Weight& weight : weights) ns[weight.scope] += weight.ns;
-  std::vector<bool> worth;
-  for (const uint64_t one : ns)
-    worth.push_back(kind == ListingKind::flat ||
-                    static_cast<double>(one) * 100 >=
-                        options_.threshold * static_cast<double>(busy_.busy_ns));
-  return worth;
-}
-
-void Listing::add_stacks(const std::vector<Weight>& weights, const std::vector<bool>& worth,
-                         CallGraphBuilder builder) {
-  std::vector<CallNodeId> roots(profile_.labels().size() + groups_.all().size(), no_call_node);
-  std::vector<CallGraphBuilder::Share> shares;
-  std::vector<FunctionId> path;
-  for (size_t i = 0; i < weights.size();) {
-    const Weight& first = weights[i];
-    shares.clear();
-    uint64_t counted = 0;
-    for (; i < weights.size(); ++i) {
-      const Weight& weight = weights[i];
-      if (weight.scope != first.scope || weight.stack != first.stack ||
-          weight.counted != first.counted)
-        break;
-      if (weight.counted) {
-        counted += weight.calls;
-        continue;
-      }
-      CallNodeId& root = roots[weight.root];
-      if (root == no_call_node) root = builder.add_root(weight.root);
-      if (shares.empty() || shares.back().root != root) shares.push_back({.root = root});
-      shares.back().ns += weight.ns;
-      shares.back().calls += weight.calls;
-    }
-    path.clear();
-    if (worth[first.scope]) {
-      for (const FrameId frame : profile_.frames_of(first.stack) | std::views::reverse)
-        path.push_back(table_.of_frame[frame]);
-    }
-    if (first.counted)
-      builder.add_calls(first.scope, path, counted);
-    else
-      builder.add(first.scope, path, shares);
-  }
-  graph_ = std::move(builder).finish();
-}
-
 const Function* Listing::function(CallNodeId id) const {
-  const FunctionId function = graph_.nodes[id].function;
-  return function == no_function ? nullptr : &table_.functions[function];
+  const FunctionId function = graph().nodes[id].function;
+  return function == no_function ? nullptr : &data_.functions[function];
 }
 
 bool Listing::is_pseudo(CallNodeId id) const {
@@ -167,54 +18,40 @@ bool Listing::is_pseudo(CallNodeId id) const {
   return known != nullptr && known->kind == FrameKind::pseudo;
 }
 
-// As far as a number tells them, by number; else by name, with a space behind it.
-std::string Listing::prefix_of_group(const Group& group) const {
-  const Label& label = profile_.labels()[group.label];
-  const bool by_pid = options_.by == By::pid || options_.by == By::thread;
-  if (!by_pid || label.pid == 0) return group_title(profile_, options_.by, group) + " ";
-  if (options_.by == By::pid) return label.pid_text();
-  return label.pid_text() + "/" + (group.thread ? std::to_string(group.thread) : "-");
-}
-
 std::string Listing::prefix(CallNodeId id) const {
   const Function* const known = function(id);
   if (known == nullptr) return "";
-  const char* const side = known->kind == FrameKind::user ? "u:" : "k:";
-  if (!apart_) return side;
-  const uint32_t scope = graph_.nodes[id].scope;
-  return (scope == 0 ? "-" : prefix_of_group(groups_.all()[scope - 1])) + side;
+  return data_.whose[graph().nodes[id].scope] + (known->kind == FrameKind::user ? "u:" : "k:");
 }
 
-std::string Listing::title_of_root(uint32_t root) const {
-  const size_t labels = profile_.labels().size();
-  if (root < labels) return profile_.labels()[root].name();
-  return group_title(profile_, options_.by, groups_.all()[root - labels]);
+const std::string& Listing::title(CallNodeId id) const {
+  return data_.titles[graph().nodes[id].scope];
 }
 
 std::string Listing::raw_name(CallNodeId id) const {
   const Function* const known = function(id);
-  return known == nullptr ? title_of_root(graph_.nodes[id].scope) : prefix(id) + known->name;
+  return known == nullptr ? title(id) : prefix(id) + known->name;
 }
 
 std::string Listing::name_alone(CallNodeId id) const {
   const Function* const known = function(id);
   if (known != nullptr && !known->named && !known->where.empty())
-    return "[unknown in " + clean(known->where, options_.unicode) + "]";
-  if (known != nullptr) return function_title(*known, options_.unicode);
-  return clean(title_of_root(graph_.nodes[id].scope), options_.unicode);
+    return "[unknown in " + clean(known->where, unicode_) + "]";
+  if (known != nullptr) return function_title(*known, unicode_);
+  return clean(title(id), unicode_);
 }
 
 std::string Listing::name(CallNodeId id) const {
-  return clean(prefix(id), options_.unicode) + name_alone(id);
+  return clean(prefix(id), unicode_) + name_alone(id);
 }
 
 // Of a group's name the end is worth most: "…ystem.slice/nginx.service u:main".
 std::string Listing::name(CallNodeId id, size_t width) const {
-  const std::string whose = clean(prefix(id), options_.unicode);
+  const std::string whose = clean(prefix(id), unicode_);
   const std::string what = name_alone(id);
   const size_t wanted = display_width(what);
   const size_t left = std::max(width / 2, wanted < width ? width - wanted : 0);
-  return fit(fit_tail(whose, left, options_.unicode) + what, width, options_.unicode);
+  return fit(fit_tail(whose, left, unicode_) + what, width, unicode_);
 }
 
 }  // namespace pkprof

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gprof's two listings are made of: the call graph of a profile and the names of its nodes.
+// What gprof's two listings are made of: a call graph and the names of its nodes.
 //
 // The listing is seamless: user code, the system calls and page faults it made, and the kernel's
 // work for it elsewhere are one graph. Roots are those whom the time was for: processes (or
@@ -16,32 +16,35 @@
 #include "report/call_graph.h"
 #include "report/format.h"
 #include "report/functions.h"
-#include "report/groups.h"
 #include "report/options.h"
 
 namespace pkprof {
 
-enum class ListingKind : uint8_t { flat, graph };
+// Names are not cleaned.
+struct ListingData {
+  // Time of which the listing has no functions.
+  struct Rest {
+    std::string name;  // "IDLE", "OTHER", "UNCLAIMED:unsampled", ...
+    uint64_t ns = 0;
+  };
+
+  CallGraph graph;
+  std::vector<Function> functions;  // by FunctionId
+  std::vector<std::string> whose;   // by scope: what stands before "k:" and "u:"
+  std::vector<std::string> titles;  // of roots, by their numbers
+  Busy busy;                        // the nodes' own times add up to busy.busy_ns
+  std::vector<Rest> rest;           // with busy.busy_ns it is the ledger's sum
+};
 
 class Listing {
  public:
-  // `profile` must outlive this. Of a flat one see the second constructor of CallGraphBuilder; of a
-  // graph, processes apart that are below options.threshold are roots without functions.
-  Listing(const Profile& profile, const ReportOptions& options, ListingKind kind);
-  Listing(const Listing&) = delete;
-  Listing& operator=(const Listing&) = delete;
+  Listing(ListingData data, bool unicode) : data_(std::move(data)), unicode_(unicode) {}
 
-  [[nodiscard]] const CallGraph& graph() const { return graph_; }
-  // Of the nodes, the sum is busy().busy_ns, which is what percentages are of.
-  [[nodiscard]] const Busy& busy() const { return busy_; }
-
-  // Time of which the listing has no functions: idle, not selected, unsampled. With busy_ns it is
-  // the ledger's sum.
-  struct Rest {
-    std::string name;  // "IDLE", "OTHER", "UNCLAIMED:unsampled", ...; not cleaned
-    uint64_t ns = 0;
-  };
-  [[nodiscard]] const std::vector<Rest>& rest() const { return rest_; }
+  using Rest = ListingData::Rest;
+  [[nodiscard]] const CallGraph& graph() const { return data_.graph; }
+  // What percentages are of.
+  [[nodiscard]] const Busy& busy() const { return data_.busy; }
+  [[nodiscard]] const std::vector<Rest>& rest() const { return data_.rest; }
 
   // What a node is called, cleaned: "137k:«softirq:NET_RX»".
   [[nodiscard]] std::string name(CallNodeId id) const;
@@ -55,27 +58,20 @@ class Listing {
   [[nodiscard]] bool is_pseudo(CallNodeId id) const;
 
  private:
-  struct Weight;
-  [[nodiscard]] std::vector<bool> with_calls(const std::vector<Weight>& weights) const;
-  void sort(std::vector<Weight>& weights) const;
-  [[nodiscard]] std::vector<bool> worth_walking(const std::vector<Weight>& weights,
-                                                ListingKind kind) const;  // by scope
-  void add_stacks(const std::vector<Weight>& weights, const std::vector<bool>& worth,
-                  CallGraphBuilder builder);
-  void add_rest(const std::vector<uint64_t>& ns_of_label);
-  // Not cleaned.
-  [[nodiscard]] std::string prefix(CallNodeId id) const;
-  [[nodiscard]] std::string prefix_of_group(const Group& group) const;
-  [[nodiscard]] std::string title_of_root(uint32_t root) const;
+  [[nodiscard]] std::string prefix(CallNodeId id) const;  // not cleaned
+  [[nodiscard]] const std::string& title(CallNodeId id) const;
 
-  const Profile& profile_;
-  const ReportOptions options_;
-  const bool apart_;
-  const FunctionTable table_;
-  const Busy busy_;
-  Groups groups_;
-  CallGraph graph_;
-  std::vector<Rest> rest_;
+  ListingData data_;
+  bool unicode_;
 };
+
+enum class ListingKind : uint8_t { flat, graph };
+
+// Of a flat one see the second constructor of CallGraphBuilder; of a graph, processes apart that
+// are below options.threshold are roots without functions.
+[[nodiscard]] ListingData listing_data_of(const Profile& profile, const ReportOptions& options,
+                                          ListingKind kind);
+[[nodiscard]] Listing listing_of(const Profile& profile, const ReportOptions& options,
+                                 ListingKind kind);
 
 }  // namespace pkprof

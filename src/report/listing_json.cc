@@ -49,14 +49,14 @@ Json arc_to_json(const CallArc& arc) {
 }  // namespace
 
 std::string flat_json(const Profile& profile, const ReportOptions& options) {
-  const Listing listing(profile, options, ListingKind::flat);
+  const Listing listing = listing_of(profile, options, ListingKind::flat);
   return json_line(listing_to_json(profile, "pkprof.flat/1", options, listing));
 }
 
 std::string graph_json(const Profile& profile, const ReportOptions& options) {
   ReportOptions complete = options;
   complete.threshold = 0;
-  const Listing listing(profile, complete, ListingKind::graph);
+  const Listing listing = listing_of(profile, complete, ListingKind::graph);
   Json report = listing_to_json(profile, "pkprof.graph/1", options, listing);
   Json& arcs = report["arcs"] = Json::array();
   for (const CallArc& arc : listing.graph().arcs) arcs.push_back(arc_to_json(arc));

@@ -37,7 +37,7 @@ class TreeText {
     if (first_hidden != tops.end())
       line("", "(" + std::to_string(tops.end() - first_hidden) + " more)  " +
                    percent(rest, whole_) + "%\n");
-    return out_ + busy_line(profile_, busy_, options_);
+    return out_ + busy_line(busy_, options_);
   }
 
  private:

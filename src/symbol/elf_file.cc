@@ -62,7 +62,7 @@ void ElfFile::load(ElfHandle elf, const std::string& path, const Options& option
   std::optional<ElfHandle> debug;
   if (wants_debug) debug = find_debug_file(elf, build_id_, path, options.debug);
 
-  FunctionTableBuilder builder;
+  ElfFunctionsBuilder builder;
   complete_ = builder.add(elf);
   if (debug) complete_ = builder.add(*debug) && complete_;
   if (options.names) names_ = builder.every_name();
@@ -89,7 +89,7 @@ std::optional<uint64_t> ElfFile::vaddr_of(uint64_t file_offset) const {
 }
 
 std::string_view ElfFile::function_at(uint64_t vaddr) {
-  FunctionTable::Found found;
+  ElfFunctions::Found found;
   if (!functions_.find(vaddr, found)) return {};
   const auto known = demangled_.find(found.id);
   if (known != demangled_.end()) return known->second;

@@ -52,7 +52,7 @@ class ElfFile {
 
   std::string build_id_;
   std::vector<ElfSegment> segments_;
-  FunctionTable functions_;
+  ElfFunctions functions_;
   std::vector<FileCode::Function> names_;
   std::unordered_map<uint32_t, std::string> demangled_;  // of those that were asked for
   uint64_t demangled_bytes_ = 0;

@@ -36,7 +36,7 @@ void add_slots(const ElfHandle& elf, const ElfSection& relocations, const Elf_Da
       continue;
     }
     const std::string_view name =
-        string_at(strings, symbol.st_name, FunctionTableBuilder::max_name);
+        string_at(strings, symbol.st_name, ElfFunctionsBuilder::max_name);
     if (!name.empty()) slots.emplace(rela.r_offset, name);
   }
 }
@@ -54,7 +54,7 @@ uint64_t slot_of(const unsigned char* stub, size_t size, uint64_t address) {
 
 }  // namespace
 
-void FunctionTableBuilder::add_plt(const ElfHandle& elf) {
+void ElfFunctionsBuilder::add_plt(const ElfHandle& elf) {
   if (elf.machine() != EM_X86_64 || gelf_getclass(elf.elf()) != ELFCLASS64) return;
   const ElfSection* table = elf.section_of_type(SHT_DYNSYM);
   if (table == nullptr) return;

@@ -47,14 +47,14 @@ bool is_label(std::string_view name) {
 
 }  // namespace
 
-bool FunctionTable::find(uint64_t vaddr, Found& found) const {
+bool ElfFunctions::find(uint64_t vaddr, Found& found) const {
   const FlatRange* range = find_range(ranges_, vaddr);
   if (range == nullptr) return false;
   found = {std::string_view(names_.data() + range->id), range->id};
   return true;
 }
 
-bool FunctionTableBuilder::add(const ElfHandle& elf) {
+bool ElfFunctionsBuilder::add(const ElfHandle& elf) {
   bool complete = true;
   for (const uint32_t type : {SHT_SYMTAB, SHT_DYNSYM}) {
     if (const ElfSection* table = elf.section_of_type(type)) {
@@ -65,7 +65,7 @@ bool FunctionTableBuilder::add(const ElfHandle& elf) {
   return complete;
 }
 
-bool FunctionTableBuilder::add_table(const ElfHandle& elf, const ElfSection& table) {
+bool ElfFunctionsBuilder::add_table(const ElfHandle& elf, const ElfSection& table) {
   if (table.header.sh_size > max_symbol_bytes) return false;
   Elf_Scn* strings_scn = elf_getscn(elf.elf(), table.header.sh_link);
   GElf_Shdr strings_header;
@@ -84,7 +84,7 @@ bool FunctionTableBuilder::add_table(const ElfHandle& elf, const ElfSection& tab
   return true;
 }
 
-void FunctionTableBuilder::add_symbol(const ElfHandle& elf, const GElf_Sym& symbol,
+void ElfFunctionsBuilder::add_symbol(const ElfHandle& elf, const GElf_Sym& symbol,
                                       const Elf_Data* strings) {
   const int type = GELF_ST_TYPE(symbol.st_info);
   if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) return;
@@ -109,7 +109,7 @@ void FunctionTableBuilder::add_symbol(const ElfHandle& elf, const GElf_Sym& symb
 }
 
 // By address, the best first; the order of the tables decides the rest.
-void FunctionTableBuilder::sort_candidates() {
+void ElfFunctionsBuilder::sort_candidates() {
   std::stable_sort(candidates_.begin(), candidates_.end(),
                    [](const Candidate& a, const Candidate& b) {
                      return std::tie(a.start, a.rank) < std::tie(b.start, b.rank);
@@ -117,12 +117,12 @@ void FunctionTableBuilder::sort_candidates() {
 }
 
 // One without a size ends where the next one begins, which is at another address.
-uint64_t FunctionTableBuilder::end_of(size_t candidate, size_t next) const {
+uint64_t ElfFunctionsBuilder::end_of(size_t candidate, size_t next) const {
   const Candidate& c = candidates_[candidate];
   return c.sized || next == candidates_.size() ? c.end : std::min(c.end, candidates_[next].start);
 }
 
-std::vector<FileCode::Function> FunctionTableBuilder::every_name() {
+std::vector<FileCode::Function> ElfFunctionsBuilder::every_name() {
   sort_candidates();
   std::vector<FileCode::Function> names;
   names.reserve(candidates_.size());
@@ -135,9 +135,9 @@ std::vector<FileCode::Function> FunctionTableBuilder::every_name() {
   return names;
 }
 
-FunctionTable FunctionTableBuilder::build() {
+ElfFunctions ElfFunctionsBuilder::build() {
   sort_candidates();
-  FunctionTable table;
+  ElfFunctions table;
   std::vector<PriorityRange> ranges;
   ranges.reserve(candidates_.size());
   constexpr uint64_t sized_first = uint64_t{1} << 32;

@@ -14,7 +14,7 @@ namespace pkprof {
 
 // Disjoint ranges of addresses with the offset of their (mangled) name in one buffer. The files
 // that these came from are not needed any more.
-class FunctionTable {
+class ElfFunctions {
  public:
   struct Found {
     std::string_view name;  // mangled; valid as long as the table
@@ -33,14 +33,14 @@ class FunctionTable {
   }
 
  private:
-  friend class FunctionTableBuilder;
+  friend class ElfFunctionsBuilder;
   std::vector<char> names_;        // ended by NULs
   std::vector<FlatRange> ranges_;  // id is the name's offset
 };
 
 // Collects symbols from one or two files (a program and its separate debug file), then chooses
 // among those at one address. The handles must live until build().
-class FunctionTableBuilder {
+class ElfFunctionsBuilder {
  public:
   // What one table may have. Beyond it the table is not read and the call returns false.
   static constexpr uint64_t max_symbol_bytes = uint64_t{192} << 20;
@@ -51,7 +51,7 @@ class FunctionTableBuilder {
   bool add(const ElfHandle& elf);
   // Every symbol, as nm prints it; before build().
   [[nodiscard]] std::vector<FileCode::Function> every_name();
-  [[nodiscard]] FunctionTable build();
+  [[nodiscard]] ElfFunctions build();
 
  private:
   struct Candidate {

@@ -20,7 +20,8 @@ using testnet::Argv;
 bool is_disk_work(const Flow& f) {
   for (const char* begins :
        {"work:wb_workfn", "work:loop_", "work:ext4_", "work:blk_", "work:xfs_", "work:xlog_",
-        "work:iomap_", "work:btrfs_", "kthread:jbd2", "kthread:btrfs", "softirq:BLOCK"}) {
+        "work:iomap_", "work:btrfs_", "work:kcryptd_", "work:dm_", "kthread:jbd2", "kthread:btrfs",
+        "kthread:dmcrypt_write", "softirq:BLOCK"}) {
     if (f.source.starts_with(begins)) return true;
   }
   return false;
@@ -138,6 +139,33 @@ TEST_F(DiskTest, Btrfs) {
   if (IsSkipped()) return;
   const int writer = use("file", {"--sync-mb", "32"});
   measure("write-back, btrfs on loop", {{writer}, hog_, {}, is_disk_work}, {95, 5});
+}
+
+// Every piece that is written is split in two, and comes back from two places.
+TEST_F(DiskTest, Striped) {
+  have_disk({.mapper = testnet::Disk::Options::Mapper::striped});
+  if (IsSkipped()) return;
+  const int writer = use("file", {"--sync-mb", "32"});
+  measure("write-back, device mapper: striped", {{writer}, hog_, {}, is_disk_work}, {95, 5});
+}
+
+// Two writers to a device that enciphers: by work queues, and a thread that sorts what they made.
+TEST_F(DiskTest, Enciphered) {
+  have_disk({.mapper = testnet::Disk::Options::Mapper::crypt});
+  if (IsSkipped()) return;
+  const int one = use("one", {"--sync-mb", "12", "--rate", "90"});
+  const int other = use("other", {"--sync-mb", "4", "--rate", "30"});
+  const Observed seen = measure("write-back, device mapper: crypt, 3:1",
+                                {{one, other}, hog_, {}, is_disk_work}, {95, 5},
+                                {.seconds = 14, .min_samples = 1500});
+  expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
+}
+
+TEST_F(DiskTest, ReadingWhatIsEnciphered) {
+  have_disk({.direct = true, .mapper = testnet::Disk::Options::Mapper::crypt});
+  if (IsSkipped()) return;
+  const int reader = use("file", {"--mode", "read"});
+  measure("O_DIRECT reading, device mapper: crypt", {{reader}, hog_, {}, is_disk_work}, {95, 5});
 }
 
 // The ring's workers make the pages dirty, and wait for the disk.

@@ -79,7 +79,7 @@ class Stacks {
 class Named {
  public:
   explicit Named(const Profile& profile, const ReportOptions& options = {})
-      : listing_(profile, options, ListingKind::graph), graph_(listing_.graph()) {
+      : listing_(listing_of(profile, options, ListingKind::graph)), graph_(listing_.graph()) {
     for (CallNodeId id = 0; id < graph_.nodes.size(); ++id)
       ids_.emplace(listing_.name_alone(id), id);
   }
@@ -211,7 +211,7 @@ TEST(CallGraph, FunctionsWithoutANameMakeNoCycle) {
     nameless += graph.listing().name_alone(id) == "[unknown in seven]" ? 1 : 0;
   EXPECT_EQ(nameless, 3U) << "called by nobody, by l and by q";
   // In the flat profile they are one.
-  const Listing flat(stacks.profile(), {}, ListingKind::flat);
+  const Listing flat = listing_of(stacks.profile(), {}, ListingKind::flat);
   EXPECT_EQ(flat.graph().nodes.size(), 1U + 6U);
 }
 
@@ -282,7 +282,7 @@ TEST(CallGraph, ProcessesApartAndTogether) {
   EXPECT_EQ(together.listing().name(together.id("f")), "u:f");
 
   const ReportOptions apart{.apart = true};
-  const Listing listing(stacks.profile(), apart, ListingKind::graph);
+  const Listing listing = listing_of(stacks.profile(), apart, ListingKind::graph);
   std::map<std::string, uint64_t> total;
   for (CallNodeId id = 0; id < listing.graph().nodes.size(); ++id)
     total[listing.name(id)] = listing.graph().nodes[id].total_ns;
@@ -297,7 +297,7 @@ TEST(CallGraph, ProcessesApartAndTogether) {
                                                     {"-u:f", 3}}));
   // One listing of several, and what they leave out.
   const ReportOptions both{.pids = {7, 8}};
-  const Listing pair(stacks.profile(), both, ListingKind::graph);
+  const Listing pair = listing_of(stacks.profile(), both, ListingKind::graph);
   EXPECT_EQ(pair.busy().busy_ns, 30U);
   ASSERT_EQ(pair.rest().size(), 2U);
   EXPECT_EQ(pair.rest()[1].name, "KERNEL");
@@ -436,7 +436,7 @@ TEST(Listings, SumToTheLedger) {
       for (const By by : every_by) {
         const ReportOptions options{.pids = pids, .by = by, .apart = seed % 2 == 0};
         for (const ListingKind kind : {ListingKind::flat, ListingKind::graph}) {
-          const Listing listing(profile, options, kind);
+          const Listing listing = listing_of(profile, options, kind);
           uint64_t sum = 0;
           for (const CallNode& node : listing.graph().nodes) sum += node.self_ns;
           EXPECT_EQ(sum, listing.busy().busy_ns);
@@ -459,7 +459,7 @@ TEST(Listings, SumToTheLedger) {
 TEST(Listings, EntriesAddUp) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const Profile profile = test::random_profile(seed, 60);
-    const Listing listing(profile, {}, ListingKind::graph);
+    const Listing listing = listing_of(profile, {}, ListingKind::graph);
     const CallGraph& graph = listing.graph();
     for (CallNodeId id = 0; id < graph.nodes.size(); ++id) {
       const CallNode& node = graph.nodes[id];

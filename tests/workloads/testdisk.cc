@@ -47,6 +47,37 @@ Result<Fd> make_device(const Fd& image, bool direct, std::string& path) {
   return fail("no loop device could be had");
 }
 
+// A device of the device mapper over all of `device`. Its path; and it goes when the descriptor, and
+// whoever else has it open by then, is closed.
+Result<Fd> map_device(Disk::Options::Mapper mapper, uint64_t bytes, std::string& path) {
+  const uint64_t sectors = bytes / 512;
+  const std::string halves = std::to_string(sectors / 2);
+  const std::string table =
+      mapper == Disk::Options::Mapper::striped
+          ? "0 " + std::to_string(sectors) + " striped 2 16 " + path + " 0 " + path + " " + halves
+          : "0 " + std::to_string(sectors) + " crypt aes-xts-plain64 " + std::string(128, 'a') +
+                " 0 " + path + " 0";
+  static int made = 0;
+  const std::string name =
+      "pkprof-test-" + std::to_string(getpid()) + "-" + std::to_string(made++);
+  if (auto ran = run_command({"dmsetup", "create", name, "--table", table}); !ran)
+    return std::unexpected(ran.error());
+  auto minor = run_command({"dmsetup", "info", "-c", "--noheadings", "-o", "minor", name});
+  Fd device;
+  if (minor) {
+    while (minor->ends_with('\n')) minor->pop_back();
+    path = "/dev/dm-" + *minor;
+    device = Fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  }
+  const int why = errno;
+  if (auto ran = run_command({"dmsetup", "remove", "--deferred", name}); !ran)
+    return std::unexpected(ran.error());
+  if (!minor) return std::unexpected(minor.error());
+  errno = why;
+  if (!device.valid()) return fail_errno(path);
+  return device;
+}
+
 // Mounted nowhere: the descriptor is all there is to it.
 Result<Fd> mount_apart(const std::string& device, const std::string& file_system) {
   const Fd context(static_cast<int>(syscall(SYS_fsopen, file_system.c_str(), FSOPEN_CLOEXEC)));
@@ -67,13 +98,17 @@ Result<Fd> mount_apart(const std::string& device, const std::string& file_system
 Result<Disk> Disk::create(const Options& options) {
   auto image = make_image(options.megabytes << 20);
   if (!image) return std::unexpected(image.error());
-  const std::string image_path =
-      "/proc/" + std::to_string(getpid()) + numbered("/fd/", image->get());
-  if (auto made = run_command({"mkfs." + options.file_system, "-q", image_path}); !made)
-    return std::unexpected(made.error());
   std::string path;
   auto device = make_device(*image, options.direct, path);
   if (!device) return std::unexpected(device.error());
+  Fd mapped;
+  if (options.mapper != Options::Mapper::none) {
+    auto made = map_device(options.mapper, options.megabytes << 20, path);
+    if (!made) return std::unexpected(made.error());
+    mapped = std::move(*made);
+  }
+  if (auto made = run_command({"mkfs." + options.file_system, "-q", path}); !made)
+    return std::unexpected(made.error());
   auto root = mount_apart(path, options.file_system);
   if (!root) return std::unexpected(root.error());
   return Disk(std::move(*root));

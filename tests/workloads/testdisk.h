@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A disk of one's own for a test: a file system on a loop device on a file that has no name.
 //
-// Nothing is left behind, however the test ends: the file is unlinked, the device goes with its
-// last user (LO_FLAGS_AUTOCLEAR), and the file system is never mounted anywhere but held by a
-// descriptor (fsmount), through which it is reached.
+// Nothing is left behind, however the test ends: the file is unlinked, the devices go with their
+// last user (LO_FLAGS_AUTOCLEAR; a mapped device is removed as soon as it is in use), and the file
+// system is never mounted anywhere but held by a descriptor (fsmount), through which it is reached.
 //
-// Needs root, the loop driver and the file system's mkfs.
+// Needs root, the loop driver, the file system's mkfs, and for mapped devices dmsetup.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,12 @@ class Disk {
     std::string file_system = "ext4";
     uint64_t megabytes = 512;
     bool direct = false;  // the device reads and writes its file past the page cache
+    // What stands between the file system and the loop device: a target of the device mapper.
+    enum class Mapper : uint8_t {
+      none,
+      striped,  // pieces of 8 KiB, by turns from the device's two halves: everything is split
+      crypt,    // AES-XTS, done by the target's work queues and its thread
+    } mapper = Mapper::none;
   };
   [[nodiscard]] static Result<Disk> create(const Options& options);
 

@@ -201,7 +201,7 @@ TEST_F(Hostile, OverlappingNames) {
   const auto start = std::chrono::steady_clock::now();
   const auto elf = ElfFile::open(memory_file(bytes), "/hostile", {});
   ASSERT_TRUE(elf);
-  EXPECT_LE((*elf)->function_at(1000).size(), FunctionTableBuilder::max_name);
+  EXPECT_LE((*elf)->function_at(1000).size(), ElfFunctionsBuilder::max_name);
   EXPECT_LE((*elf)->memory(), uint64_t{600} << 20);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// pkprof export.
+#include "export/format.h"
+
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "model/pprof.h"
+
+namespace pkprof {
+namespace {
+
+struct Options {
+  std::string file = "pkprof.pb.gz";
+  std::string format;
+  ExportOptions how;
+};
+
+int write(const Options& o) {
+  const auto profile = read_profile(o.file);
+  if (!profile) return complain(profile.error().message, exit_failure);
+  const auto text = export_format(o.format)->write(*profile, o.how);
+  if (!text) return complain(text.error().message, exit_failure);
+  return print(*text) ? 0 : exit_failure;
+}
+
+}  // namespace
+
+void add_export(ArgParser& parser, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  ArgParser sub = parser.subcommand("export", "Write a profile in another tool's format");
+  sub.add("file", options->file, "Profile written by `pkprof record`").type("FILE").show_default();
+  std::vector<std::string> names;
+  std::string help;
+  for (const ExportFormat& format : export_formats()) {
+    names.emplace_back(format.name);
+    if (!help.empty()) help += "; ";
+    help += std::string(format.name) + ": " + std::string(format.about);
+  }
+  sub.add("--to", options->format, help.c_str()).type("FORMAT").one_of(names).required();
+  sub.add("-o,--output", options->how.output, "Where to: a directory for gmon").type("PATH");
+  sub.add("--pid", options->how.pids, "Only these processes; the rest is one, OTHER")
+      .separated_by(',')
+      .type("PID[,PID...]");
+  sub.when_used([options, &line] { line.action = [options] { return write(*options); }; });
+}
+
+}  // namespace pkprof

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Formats that other tools read. Each is a file of its own and a line in format.cc.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/profile.h"
+
+namespace pkprof {
+
+struct ExportOptions {
+  std::string output;          // a file or a directory, as the format has it; "" is its default
+  std::vector<uint32_t> pids;  // empty: all; otherwise the rest is OTHER
+};
+
+struct ExportFormat {
+  std::string_view name;   // --to NAME
+  std::string_view about;  // for the help: what it is, what it is for
+  // Writes it. What the user is to be told comes back, for standard output.
+  Result<std::string> (*write)(const Profile& profile, const ExportOptions& options);
+};
+
+[[nodiscard]] std::span<const ExportFormat> export_formats();
+// Null when there is none of that name.
+[[nodiscard]] const ExportFormat* export_format(std::string_view name);
+
+}  // namespace pkprof

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// gmon.out files. Whatever is decoded is no larger than its file, and writing and reading it again
+// gives the same.
+#include <cstdlib>
+#include <span>
+
+#include "fuzz.h"
+#include "model/gmon.h"
+#include "model/gmon_about.h"
+
+namespace {
+
+using namespace pkprof;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void require_sentence(const Error& error) {
+  require(!error.message.empty());
+  require(error.message.find('\n') == std::string::npos);
+}
+
+Gmon seed_of(uint64_t low, uint16_t count) {
+  return {.histograms = {{.low = low, .high = low + 64, .rate = 100, .counts = {count, 0, 9}}},
+          .arcs = {{low, low + 8, 3}, {0, low, count}}};
+}
+
+GmonAbout about_seed() {
+  return {.kernel = "6.18",
+          .host = "example",
+          .cpus = 2,
+          .duration_ns = 1'000'000'000,
+          .parts = {{.pid = 137, .comm = "cat", .exe = "/bin/cat"}, {.kind = LabelKind::kernel}},
+          .files = {"kernel", "libc.so.6"},
+          .functions = {{.file = 0, .kind = FrameKind::kernel, .counted = true}, {.root = true}}};
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const Result<Gmon> gmon = decode_gmon(std::as_bytes(std::span(data, size)));
+  if (gmon) {
+    size_t counts = 0;
+    for (const GmonHistogram& histogram : gmon->histograms) counts += histogram.counts.size();
+    require(2 * counts + 13 * gmon->arcs.size() + 8 * gmon->blocks <= size);
+    const std::string bytes = encode_gmon(*gmon);
+    Result<Gmon> again = decode_gmon(std::as_bytes(std::span(bytes)));
+    require(again.has_value());
+    again->blocks = gmon->blocks;
+    require(*again == *gmon);
+  } else {
+    require_sentence(gmon.error());
+  }
+
+  const Result<GmonAbout> about = decode_gmon_about({reinterpret_cast<const char*>(data), size});
+  if (about) {
+    const Result<GmonAbout> again = decode_gmon_about(encode_gmon_about(*about));
+    require(again.has_value() && *again == *about);
+  } else {
+    require_sentence(about.error());
+  }
+  return 0;
+}
+
+std::vector<std::string> fuzz_seeds() {
+  std::string with_blocks = encode_gmon(seed_of(0x1000, 1));
+  with_blocks += '\2';
+  with_blocks += std::string("\1\0\0\0", 4) + std::string(16, 'a');
+  return {encode_gmon({}), encode_gmon(seed_of(0x400000, 65535)),
+          encode_gmon(seed_of(UINT64_MAX - 100, 7)), with_blocks, encode_gmon_about(about_seed())};
+}
