@@ -90,16 +90,20 @@ static __always_inline __u64 pk_current_label(struct pk_cpu *c, struct task_stru
 {
 	struct task_struct *leader;
 	struct pk_label *info;
+	struct pk_told *told;
 	struct pk_cpu *me;
 	__u64 label;
 
 	if (task->pid == 0)
 		return PK_IDLE;
 	label = pk_label_of(task);
-	if (likely(c->label == label && c->epoch == epoch))
+	told = &c->told[(label * 0x9e3779b97f4a7c15ULL >> 32) & (PK_TOLD - 1)];
+	if (likely(told->label == label && told->epoch == epoch &&
+		   told->exec_id == (__u32)task->self_exec_id))
 		return label;
-	c->label = label;
-	c->epoch = epoch;
+	told->label = label;
+	told->epoch = epoch;
+	told->exec_id = task->self_exec_id;
 
 	me = this_cpu(); /* 6.1 takes a map's memory as a value, and no argument's */
 	info = &me->who[pk_level(me)];
