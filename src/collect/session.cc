@@ -290,7 +290,7 @@ Result<> Session::finish(Profile& profile) {
     later_symbols_.emplace(std::move(*symbols));
     recorder_->add_kernel_symbols(&*later_symbols_);
   }
-  recorder_->finish(profile, selection(processes_, options_.target));
+  recorder_->finish(profile, selection(processes_, options_.target), options_.stacks_of_others);
   return {};
 }
 
@@ -305,7 +305,7 @@ bool Session::hand_over() {
   if (!drain()) return false;
   Profile profile;
   fill_meta(profile, drained_);
-  recorder_->finish(profile, selection(processes_, options_.target));
+  recorder_->finish(profile, selection(processes_, options_.target), options_.stacks_of_others);
   return options_.each(profile);
 }
 
@@ -368,6 +368,7 @@ Result<Recording> Session::run() {
   if (auto r = start(); !r) return std::unexpected(r.error());
   Recording recording;
   if (child_) {
+    if (options_.started) options_.started(static_cast<uint32_t>(child_->pid()));
     if (auto r = child_->go(); !r) {
       recording.command_status = child_->status();
       recording.command_error = options_.target.command[0] + ": " + r.error().message;
