@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkgprof: gprof's listings of processes, user code and kernel in one, as the pkprof paper has
 // them.
+#include <unistd.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -80,7 +82,10 @@ Result<Listed> from_files(const std::vector<std::string>& files, const Options& 
 Result<Listed> from_where_it_is(const Options& o) {
   if (!o.input.empty()) return from_profile(o.input, o);
   const std::vector<std::string> files = find_gmon_files("", o.pids);
-  return files.empty() ? from_profile(default_profile, o) : from_files(files, o);
+  if (!files.empty()) return from_files(files, o);
+  if (::access(default_profile, F_OK) == 0) return from_profile(default_profile, o);
+  return fail(std::string("here are neither gmon.out.") + (o.pids.empty() ? "all" : "PID.NAME") +
+              " as `pkgmon` writes, nor " + default_profile + "; -i names a profile");
 }
 
 // A flat profile has fewer nodes; those that it has are called as often.
@@ -108,7 +113,7 @@ Result<std::string> join(Listed& listed, const GmonSource& source) {
   return "calls of " + source.whose + "u as " + source.path +
          " counted them: " + std::to_string(joined.calls) + "; its own clock has " +
          duration_text(joined.self_ns) +
-         (joined.times_too ? ", taken for want of samples\n" : " for the same code\n");
+         (joined.times_too ? ", taken for want of samples\n" : " for that part of the same code\n");
 }
 
 Result<std::string> join_all(Listed& listed, const Options& o) {

@@ -368,12 +368,12 @@ Result<Recording> Session::run() {
   if (auto r = start(); !r) return std::unexpected(r.error());
   Recording recording;
   if (child_) {
-    if (options_.started) options_.started(static_cast<uint32_t>(child_->pid()));
     if (auto r = child_->go(); !r) {
       recording.command_status = child_->status();
       recording.command_error = options_.target.command[0] + ": " + r.error().message;
       return recording;
     }
+    if (options_.started) options_.started(static_cast<uint32_t>(child_->pid()));
   }
   wait();
   kernel_->disable();

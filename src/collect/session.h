@@ -36,7 +36,7 @@ struct RecordOptions {
   // recording. The last one is what record() returns.
   double interval = 0;
   std::function<bool(const Profile&)> each;
-  // The command's process, before its first instruction.
+  // The command's process, when it is executed.
   std::function<void(uint32_t)> started;
 };
 
