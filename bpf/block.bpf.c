@@ -34,19 +34,25 @@ static __always_inline __u64 pk_bio_object(__u64 bio)
 }
 
 /* A request for a loop device is for the file behind it, too. */
-static __noinline int pk_vote_for_loop(struct pk_cpu *c, __u64 biop, __u64 devicep, __u64 party)
+static __noinline int pk_vote_for_loop(struct pk_cpu *c, __u64 devicep, __u64 bytes, __u64 party)
 {
 	struct loop_device *device = (void *)devicep;
-	struct bio *bio = (void *)biop;
-	__u64 bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
+	__u64 file;
 
 	if (!c || !bpf_core_type_exists(struct loop_device))
 		return 0;
+	file = (__u64)BPF_CORE_READ(device, lo_backing_file);
+	if (c->loop != devicep || c->loop_file != file) {
+		c->loop_file_object = pk_inode_object(
+			(__u64)BPF_CORE_READ((struct file *)file, f_inode));
+		c->loop_object = pk_loop_object(devicep);
+		c->loop_file = file;
+		c->loop = devicep;
+	}
 	if (bytes < 4096)
 		bytes = 4096; /* a flush, a discard */
-	pk_vote(c, pk_loop_object(devicep), party, bytes, PK_VOTE_FADES);
-	pk_vote(c, pk_inode_object((__u64)BPF_CORE_READ(device, lo_backing_file, f_inode)), party,
-		bytes, PK_VOTE_ADDS);
+	pk_vote(c, c->loop_object, party, bytes, PK_VOTE_FADES);
+	pk_vote(c, c->loop_file_object, party, bytes, PK_VOTE_ADDS);
 	return 0;
 }
 
@@ -57,14 +63,10 @@ static __always_inline __u64 pk_place_object(__u32 dev, __u32 sector)
 }
 
 /* A disk that is made of others sends bios on, some from threads of its own: see pk_block_bio_remap. */
-static __noinline int pk_note_place(__u64 diskp, __u64 sector, __u64 party)
+static __always_inline void pk_note_place(struct gendisk *disk, __u32 sector, __u64 party)
 {
-	struct gendisk *disk = (void *)diskp;
-	__u32 dev = BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
-
-	if (BPF_CORE_READ(disk, fops, submit_bio))
-		pk_note(pk_place_object(dev, sector), party);
-	return 0;
+	if (disk->fops->submit_bio)
+		pk_note(pk_place_object(disk->major << 20 | disk->first_minor, sector), party);
 }
 
 /*
@@ -84,11 +86,11 @@ int BPF_PROG(pk_block_bio_queue, struct bio *bio)
 	if (!party)
 		return 0;
 	pk_note(pk_bio_object(plain), party);
-	disk = BPF_CORE_READ(bio, bi_bdev, bd_disk);
-	if (BPF_CORE_READ(disk, major) == LOOP_MAJOR)
-		pk_vote_for_loop(c, plain, (__u64)BPF_CORE_READ(disk, private_data), party);
+	disk = bio->bi_bdev->bd_disk;
+	if (disk->major == LOOP_MAJOR)
+		pk_vote_for_loop(c, (__u64)disk->private_data, bio->bi_iter.bi_size, party);
 	else
-		pk_note_place((__u64)disk, BPF_CORE_READ(bio, bi_iter.bi_sector), party);
+		pk_note_place(disk, bio->bi_iter.bi_sector, party);
 	return 0;
 }
 
@@ -106,7 +108,8 @@ int BPF_PROG(pk_block_split, struct bio *bio, unsigned int sector)
 	if (!party)
 		return 0;
 	pk_note(pk_bio_object(plain), party);
-	return pk_note_place((__u64)BPF_CORE_READ(bio, bi_bdev, bd_disk), sector, party);
+	pk_note_place(bio->bi_bdev->bd_disk, sector, party);
+	return 0;
 }
 
 /*
@@ -139,7 +142,7 @@ int BPF_PROG(pk_block_rq_issue, struct request *rq)
 {
 	struct pk_cpu *c = pk_rare_hook();
 
-	if (!BPF_CORE_READ(rq, bio))
+	if (!rq->bio)
 		pk_note(pk_bio_object(pk_plain(c, rq)), pk_party_now(c));
 	return 0;
 }
@@ -148,7 +151,7 @@ SEC("?tp_btf/block_rq_complete")
 int BPF_PROG(pk_block_rq_complete, struct request *rq)
 {
 	struct pk_cpu *c = pk_rare_hook();
-	__u64 bio = (__u64)BPF_CORE_READ(rq, bio);
+	__u64 bio = pk_plain(c, rq->bio);
 
 	c->done = pk_noted(pk_bio_object(bio ? bio : pk_plain(c, rq)));
 	c->done_in = pk_interrupts(c);

@@ -72,7 +72,7 @@ static __always_inline __u64 pk_interrupt_calls_for(struct pk_cpu *c, __u32 leve
 /* In a softirq, before it is known whom for. Returns whether there was room for it to wait. */
 static __always_inline bool pk_let_call_wait(__u32 cpu, __u64 function, __u64 caller)
 {
-	struct pk_pending *p = bpf_map_lookup_elem(&pending_calls, &cpu);
+	struct pk_waiting_calls *p = bpf_map_lookup_elem(&waiting_calls, &cpu);
 	__u32 at;
 
 	if (!p)
@@ -89,7 +89,7 @@ static __always_inline bool pk_let_call_wait(__u32 cpu, __u64 function, __u64 ca
 /* What comes from here on is for the packet to come. */
 static __always_inline void pk_look_ahead(struct pk_cpu *c, __u32 cpu)
 {
-	struct pk_pending *p = bpf_map_lookup_elem(&pending_calls, &cpu);
+	struct pk_waiting_calls *p = bpf_map_lookup_elem(&waiting_calls, &cpu);
 
 	if (!p || c->calls_vec != 1 + PK_VEC_NET_RX)
 		return;
@@ -106,7 +106,7 @@ static __always_inline void pk_look_ahead(struct pk_cpu *c, __u32 cpu)
 static __always_inline void pk_tell_caller(struct pk_cpu *c, __u32 cpu, struct task_struct *task,
 					   __u32 level)
 {
-	struct pk_pending *p = bpf_map_lookup_elem(&pending_calls, &cpu);
+	struct pk_waiting_calls *p = bpf_map_lookup_elem(&waiting_calls, &cpu);
 
 	if (p && level == PK_IN_TASK && task->pid)
 		pk_tell_label(c, task, pk_label_of(task), &p->who[PK_IN_TASK]);
@@ -217,7 +217,7 @@ int pk_calls_softirq_entry(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct pk_cpu *c = pk_rare_hook();
 	__u32 cpu = bpf_get_smp_processor_id(), vec = ctx->args[0];
-	struct pk_pending *p = bpf_map_lookup_elem(&pending_calls, &cpu);
+	struct pk_waiting_calls *p = bpf_map_lookup_elem(&waiting_calls, &cpu);
 
 	if (!p)
 		return 0;

@@ -14,13 +14,13 @@
 #include "net.bpf.h"
 
 struct pk_settling {
-	struct pk_pending *p;
+	struct pk_waiting_calls *p;
 	__u32 cpu;
 };
 
 static long pk_settle_call(__u32 i, struct pk_settling *s)
 {
-	struct pk_pending *p = s->p;
+	struct pk_waiting_calls *p = s->p;
 	__u32 at = (p->start + i) & (PK_CALLS_PENDING - 1);
 
 	pk_add_call(this_cpu(), s->cpu, p->call[at].function, p->call[at].caller, p->party, p->how);
@@ -31,7 +31,7 @@ static long pk_settle_call(__u32 i, struct pk_settling *s)
 static __noinline int pk_settle_calls(__u32 end)
 {
 	__u32 cpu = bpf_get_smp_processor_id() & (PK_MAX_CPUS - 1);
-	struct pk_settling s = { .p = bpf_map_lookup_elem(&pending_calls, &cpu), .cpu = cpu };
+	struct pk_settling s = { .p = bpf_map_lookup_elem(&waiting_calls, &cpu), .cpu = cpu };
 	struct pk_cpu *c = this_cpu();
 
 	if (!s.p || s.p->start >= end)
@@ -43,16 +43,16 @@ static __noinline int pk_settle_calls(__u32 end)
 	return 0;
 }
 
-static __always_inline struct pk_pending *pk_pending_here(void)
+static __always_inline struct pk_waiting_calls *pk_calls_waiting_here(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id() & (PK_MAX_CPUS - 1);
 
-	return bpf_map_lookup_elem(&pending_calls, &cpu);
+	return bpf_map_lookup_elem(&waiting_calls, &cpu);
 }
 
 int pk_calls_are_for(struct pk_cpu *c, __u64 party, __u32 how)
 {
-	struct pk_pending *p = pk_pending_here();
+	struct pk_waiting_calls *p = pk_calls_waiting_here();
 
 	if (!c || !p)
 		return 0;
@@ -70,7 +70,7 @@ int pk_calls_are_for(struct pk_cpu *c, __u64 party, __u32 how)
 }
 
 /* The packet is over, and no hook named its socket. */
-static __always_inline void pk_name_by_headers(struct pk_cpu *c, struct pk_pending *p)
+static __always_inline void pk_name_by_headers(struct pk_cpu *c, struct pk_waiting_calls *p)
 {
 	__u64 object = p->object;
 
@@ -83,7 +83,7 @@ static __always_inline void pk_name_by_headers(struct pk_cpu *c, struct pk_pendi
 
 int pk_calls_of_packet(struct pk_cpu *c, __u64 skb)
 {
-	struct pk_pending *p = pk_pending_here();
+	struct pk_waiting_calls *p = pk_calls_waiting_here();
 	struct pk_packet_info *info;
 	__u32 next;
 
@@ -113,7 +113,7 @@ int pk_calls_of_packet(struct pk_cpu *c, __u64 skb)
 
 int pk_calls_of_socket(struct pk_cpu *c, __u64 skp)
 {
-	struct pk_pending *p = pk_pending_here();
+	struct pk_waiting_calls *p = pk_calls_waiting_here();
 	__u64 object;
 
 	if (!c || !p)
@@ -129,7 +129,7 @@ int pk_calls_of_socket(struct pk_cpu *c, __u64 skp)
 
 int pk_calls_of_sending(struct pk_cpu *c, __u64 skb, __u64 sk)
 {
-	struct pk_pending *p = pk_pending_here();
+	struct pk_waiting_calls *p = pk_calls_waiting_here();
 
 	if (!c || !p || c->calls_for)
 		return 0;
@@ -145,7 +145,7 @@ int pk_calls_of_sending(struct pk_cpu *c, __u64 skb, __u64 sk)
 
 int pk_calls_of_drop(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 {
-	struct pk_pending *p = pk_pending_here();
+	struct pk_waiting_calls *p = pk_calls_waiting_here();
 
 	if (!c || !p || c->calls_for || p->packet != skb)
 		return 0;
@@ -163,7 +163,7 @@ int pk_calls_of_drop(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 
 int pk_calls_end(struct pk_cpu *c)
 {
-	struct pk_pending *p = pk_pending_here();
+	struct pk_waiting_calls *p = pk_calls_waiting_here();
 
 	if (!c || !p || c->calls_for || p->start >= p->end)
 		return 0;

@@ -8,29 +8,18 @@
 __u64 huge_scan = 0;
 __u64 huge_scan_sampled = 0;
 
-int pk_cast_votes(struct pk_cpu *c)
+static __noinline int pk_count_vote(struct pk_cpu *c, struct pk_vote_key *key, struct pk_vote *cast)
 {
-	struct pk_vote_key key;
-	struct pk_vote cast, *sum;
-	__u32 who;
+	struct pk_vote *sum = bpf_map_lookup_elem(&votes, key);
 
-	if (!c)
-		return 0;
-	who = pk_level(c);
-	if (!c->vote[who].weight)
-		return 0;
-	key = c->vote_key[who];
-	cast = c->vote[who];
-	c->vote[who].weight = 0;
-	sum = bpf_map_lookup_elem(&votes, &key);
 	if (!sum) {
-		if (!bpf_map_update_elem(&votes, &key, &cast, BPF_NOEXIST))
+		if (!bpf_map_update_elem(&votes, key, cast, BPF_NOEXIST))
 			return 0;
-		sum = bpf_map_lookup_elem(&votes, &key); /* another CPU was first? */
+		sum = bpf_map_lookup_elem(&votes, key); /* another CPU was first? */
 	}
 	if (sum) {
-		__sync_fetch_and_add(&sum->weight, cast.weight);
-		if (cast.anew)
+		__sync_fetch_and_add(&sum->weight, cast->weight);
+		if (cast->anew)
 			sum->anew = 1;
 		return 0;
 	}
@@ -38,23 +27,61 @@ int pk_cast_votes(struct pk_cpu *c)
 	return 0;
 }
 
+static __noinline int pk_cast_vote(struct pk_cpu *c, __u32 at)
+{
+	struct pk_pending *pending = &c->pending[at & (PK_LEVELS * PK_PENDING - 1)];
+	struct pk_vote_key key = pending->key;
+	struct pk_vote cast = pending->vote;
+
+	pending->vote.weight = 0;
+	return pk_count_vote(c, &key, &cast);
+}
+
+int pk_cast_votes(struct pk_cpu *c)
+{
+	__u32 at;
+
+	if (!c)
+		return 0;
+	for (at = 0; at < PK_LEVELS * PK_PENDING; at++) {
+		if (c->pending[at].vote.weight && !c->voting[at / PK_PENDING])
+			pk_cast_vote(c, at);
+	}
+	return 0;
+}
+
 int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kind)
 {
-	__u32 who;
+	struct pk_vote_key key = {object, party};
+	struct pk_vote cast = {
+		.weight = weight,
+		.fades = kind == PK_VOTE_FADES,
+		.anew = kind == PK_VOTE_BEGINS,
+		.failing = kind == PK_VOTE_FAILING,
+	};
+	struct pk_pending *pending;
+	__u32 level, at;
 
 	if (!c || !party || party == object)
 		return 0;
-	who = pk_level(c);
-	if (c->vote_key[who].object != object || c->vote_key[who].party != party ||
-	    kind == PK_VOTE_BEGINS) {
-		pk_cast_votes(c);
-		c->vote_key[who].object = object;
-		c->vote_key[who].party = party;
-		c->vote[who].fades = kind == PK_VOTE_FADES;
-		c->vote[who].anew = kind == PK_VOTE_BEGINS;
-		c->vote[who].failing = kind == PK_VOTE_FAILING;
+	level = pk_level(c);
+	if (unlikely(c->voting[level])) /* an interrupt, in the middle of this */
+		return pk_count_vote(c, &key, &cast);
+	c->voting[level] = 1;
+	barrier();
+	at = pk_pending_at(level, object, party);
+	pending = &c->pending[at];
+	if (pending->key.object == object && pending->key.party == party && !cast.anew &&
+	    pending->vote.weight) {
+		pending->vote.weight += weight;
+	} else {
+		if (pending->vote.weight)
+			pk_cast_vote(c, at);
+		pending->key = key;
+		pending->vote = cast;
 	}
-	c->vote[who].weight += weight;
+	barrier();
+	c->voting[level] = 0;
 	return 0;
 }
 

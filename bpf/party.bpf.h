@@ -134,8 +134,19 @@ static __always_inline __u64 pk_noted(__u64 object)
  */
 enum pk_vote_kind { PK_VOTE_ADDS, PK_VOTE_FADES, PK_VOTE_BEGINS, PK_VOTE_FAILING };
 
-/* Adds to a party's part in an object. Runs of votes for the same are put together. */
+/*
+ * Adds to a party's part in an object. Votes for the same are put together: a CPU keeps a few, and
+ * the sampler has them counted.
+ */
 int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kind);
+
+/* The place where such votes are kept. */
+static __always_inline __u32 pk_pending_at(__u32 level, __u64 object, __u64 party)
+{
+	__u32 slot = (object ^ party * 0x9e3779b97f4a7c15ULL) >> 61;
+
+	return (level * PK_PENDING + slot) & (PK_LEVELS * PK_PENDING - 1);
+}
 
 /* What was put together goes into the table of votes. */
 int pk_cast_votes(struct pk_cpu *c);

@@ -90,11 +90,14 @@ static __always_inline void pk_tell_label(struct pk_cpu *c, struct task_struct *
 					  struct pk_label *info)
 {
 	struct task_struct *leader;
+	struct pk_told *told = &c->told[(label * 0x9e3779b97f4a7c15ULL >> 32) & (PK_TOLD - 1)];
 
-	if (likely(c->label == label && c->epoch == epoch))
+	if (likely(told->label == label && told->epoch == epoch &&
+		   told->exec_id == (__u32)task->self_exec_id))
 		return;
-	c->label = label;
-	c->epoch = epoch;
+	told->label = label;
+	told->epoch = epoch;
+	told->exec_id = task->self_exec_id;
 
 	leader = BPF_CORE_READ(task, group_leader);
 	info->start_boottime = BPF_CORE_READ(leader, start_boottime);

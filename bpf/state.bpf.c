@@ -9,7 +9,7 @@ struct owners_map owners SEC(".maps");
 struct scratch_map scratch SEC(".maps");
 struct votes_map votes SEC(".maps");
 struct calls_map calls SEC(".maps");
-struct pending_calls_map pending_calls SEC(".maps");
+struct waiting_calls_map waiting_calls SEC(".maps");
 
 const volatile struct pk_config config = {};
 

@@ -113,12 +113,12 @@ struct calls_map {
 	__type(value, struct pk_call);
 };
 
-struct pending_calls_map {
+struct waiting_calls_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
-	__type(value, struct pk_pending);
+	__type(value, struct pk_waiting_calls);
 };
 
 extern struct counts_map counts SEC(".maps");
@@ -128,7 +128,7 @@ extern struct owners_map owners SEC(".maps");
 extern struct scratch_map scratch SEC(".maps");
 extern struct votes_map votes SEC(".maps");
 extern struct calls_map calls SEC(".maps");
-extern struct pending_calls_map pending_calls SEC(".maps");
+extern struct waiting_calls_map waiting_calls SEC(".maps");
 
 extern const volatile struct pk_config config;
 extern volatile struct pk_addresses addresses;

@@ -17,8 +17,11 @@ int BPF_PROG(pk_workqueue_queue_work, unsigned int cpu, void *pwq, struct work_s
 {
 	struct pk_cpu *c = pk_rare_hook();
 	__u64 plain = pk_plain(c, work);
-	__u64 party = pk_party_now(c);
+	__u64 party;
 
+	if ((__u64)work->func == addresses.known[PK_KNOWN_LOOP])
+		return 0; /* a run of it is for all whose requests have come: see pk_worker_party */
+	party = pk_party_now(c);
 	if (!party && pk_in_interrupt(c))
 		party = pk_noted(pk_timer_object(plain + bpf_core_field_offset(struct delayed_work,
 									       timer)));

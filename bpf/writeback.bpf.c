@@ -20,18 +20,15 @@ int BPF_PROG(pk_inode_dirty, struct inode *inode)
 	return pk_vote(c, pk_inode_object(pk_plain(c, inode)), pk_party_now(c), 1, PK_VOTE_BEGINS);
 }
 
-static __noinline int pk_dirty_slow(struct pk_cpu *c, __u64 mappingp, __u64 pages, __u64 dirtier)
+static __noinline int pk_dirty_slow(struct pk_cpu *c, __u64 inode, __u64 number, __u64 pages)
 {
-	struct address_space *mapping = (void *)mappingp;
-	__u64 object;
-
 	if (!c)
 		return 0;
-	object = pk_inode_object((__u64)BPF_CORE_READ(mapping, host));
-	c->dirtied = mappingp;
-	c->dirtier = dirtier;
-	c->dirtied_object = object;
-	return pk_vote(c, object, pk_party_now(c), pages, PK_VOTE_ADDS);
+	c->dirtier = pk_party_now(c);
+	c->dirtied = inode;
+	c->dirtied_number = number;
+	c->dirtied_object = pk_inode_object(inode);
+	return pk_vote(c, c->dirtied_object, c->dirtier, pages, PK_VOTE_ADDS);
 }
 
 /*
@@ -43,19 +40,18 @@ int BPF_PROG(pk_folio_dirty, struct folio *folio, struct address_space *mapping)
 {
 	struct pk_cpu *c = pk_hook();
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 plain = pk_plain(c, mapping);
-	__u64 pages, label;
+	struct inode *inode;
+	__u64 pages, plain;
 
-	if (task->flags & PF_KTHREAD)
+	if (!mapping || task->flags & PF_KTHREAD)
 		return 0;
-	label = pk_label_of(task);
+	inode = mapping->host;
 	pages = pk_folio_pages(pk_plain(c, folio));
-	if (likely(c->dirtied == plain && c->dirtier == label &&
-		   c->vote_key[0].object == c->dirtied_object && c->vote[0].weight)) {
-		c->vote[0].weight += pages;
-		return 0;
-	}
-	return pk_dirty_slow(c, plain, pages, label);
+	plain = pk_plain(c, inode);
+	if (likely(c->dirtied == plain && c->dirtied_number == inode->i_ino &&
+		   c->dirtier == pk_label_of(task)))
+		return pk_vote(c, c->dirtied_object, c->dirtier, pages, PK_VOTE_ADDS);
+	return pk_dirty_slow(c, plain, inode->i_ino, pages);
 }
 
 /* A kernel thread begins with a file, and is at it until it begins with another. */

@@ -20,6 +20,8 @@ enum {
 	PK_NOTES = 16384,   /* pieces of work given and not yet done; a power of two */
 	PK_FUNCTIONS = 128, /* functions that the sampler knows by address; a power of two */
 	PK_LEVELS = 4,      /* of contexts that interrupt one another, rounded up to a power of two */
+	PK_TOLD = 16,       /* labels that a CPU knows to be fresh in their table; a power of two */
+	PK_PENDING = 8,     /* votes of a level that a CPU keeps; a power of two */
 	PK_EXACT_ROWS = 8,  /* rows of exact time that a CPU keeps; a power of two */
 	PK_CALL_SLOTS = 4096,    /* counts of calls that a CPU keeps; a power of two */
 	PK_CALLS_PENDING = 128,  /* calls in a softirq whose party is not known yet; a power of two */
@@ -233,7 +235,7 @@ static_assert(sizeof(struct pk_call) == 64, "pk_call is a line of the cache");
 #define PK_NO_CALL (~0U)
 
 /* Of a CPU: calls in a softirq that wait for it to be known whom they are for, in a ring. */
-struct pk_pending {
+struct pk_waiting_calls {
 	__u32 start; /* numbers of calls, of which the low bits are places */
 	__u32 end;
 	__u32 next; /* from here on they are for the packet to come; PK_NO_CALL: none is */
@@ -251,9 +253,9 @@ struct pk_pending {
 	} call[PK_CALLS_PENDING];
 	struct pk_label who[PK_LEVELS]; /* to be told, by pk_call_level() */
 };
-static_assert(sizeof(struct pk_pending) ==
+static_assert(sizeof(struct pk_waiting_calls) ==
 		      64 + 16 * PK_CALLS_PENDING + PK_LEVELS * sizeof(struct pk_label),
-	      "pk_pending has no hidden padding");
+	      "pk_waiting_calls has no hidden padding");
 
 /* For whom an object is, as noted when the work was given. */
 struct pk_note {
@@ -273,6 +275,19 @@ struct pk_vote {
 	__u16 anew;   /* the object begins anew: what was before does not count */
 	__u16 failing; /* it counts only where nothing else is known in the end */
 	__u16 pad;
+};
+
+/* A label that is fresh in its table. */
+struct pk_told {
+	__u64 label;
+	__u32 epoch;   /* in which it was told, */
+	__u32 exec_id; /* and of which program the process was then */
+};
+
+/* A vote that was not counted yet; where it is of weight 0, there is none. */
+struct pk_pending {
+	struct pk_vote_key key;
+	struct pk_vote vote;
 };
 
 /* Functions whose frames tell the sampler where in asynchronous work it is. */
@@ -471,11 +486,10 @@ struct pk_cpu {
 	__u64 steal;      /* time stolen from this CPU, up to then */
 	__u64 carried_ns; /* of samples that were for an interrupt, which is counted otherwise */
 	__u64 work_function; /* of the piece of work that is being sampled */
-	__u64 label;      /* label seen last: its table entry is fresh */
-	__u32 epoch;      /* in which it was seen */
+	struct pk_told told[PK_TOLD];
 	__u8 idle;        /* the last sample met the idle task */
 	__u8 watched;     /* the hooks were on at the last sample and at this one */
-	__u8 pad2[2];
+	__u8 pad2[6];
 	struct pk_charge sample; /* what is being sampled */
 	__u64 plain;      /* see pk_plain() */
 	__u64 expiring;   /* timer whose function runs, or ran last */
@@ -483,11 +497,17 @@ struct pk_cpu {
 	__u64 done_in;    /* interrupts on this CPU up to then: see pk_done_here() */
 	__u64 sent_on;    /* bio that a thread is about to send on, and the thread; see block.bpf.c, */
 	__u64 sent_on_for; /* and the bio's party */
-	__u64 dirtied;    /* mapping of which a page was made dirty last, */
+	__u64 dirtied;    /* inode of which a page was made dirty last, */
+	__u64 dirtied_number; /* its i_ino: memory comes round again, */
 	__u64 dirtier;    /* the process that did so, */
 	__u64 dirtied_object; /* and the number of the file */
-	struct pk_vote_key vote_key[PK_LEVELS]; /* votes not cast yet, by pk_level() */
-	struct pk_vote vote[PK_LEVELS];
+	__u64 loop;       /* loop device that a request was for last, */
+	__u64 loop_file;  /* its file, */
+	__u64 loop_object; /* and the numbers of both */
+	__u64 loop_file_object;
+	struct pk_pending pending[PK_LEVELS * PK_PENDING]; /* votes, by pk_level() */
+	__u8 voting[PK_LEVELS]; /* those of a level are being written to */
+	__u8 pad5[4];
 	__u64 sender;     /* number of the socket that sending deferred to a softirq was for last */
 	__u32 sampling;   /* inside the sampler, which may have interrupted a hook */
 	__u32 window;     /* in which the last sample fell: what the hooks said before is stale */

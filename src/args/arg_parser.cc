@@ -110,6 +110,18 @@ void ArgParser::when_used(std::function<void()> then) {
   app_->callback(std::move(then));
 }
 
+void ArgParser::long_help_alone() {
+  app_->set_help_flag("--help", "Print this help message and exit");
+}
+
+void ArgParser::command_follows() {
+  app_->prefix_command();
+}
+
+std::vector<std::string> ArgParser::rest() const {
+  return app_->remaining();
+}
+
 bool ArgParser::used() const {
   return app_->parsed();
 }

@@ -59,6 +59,10 @@ class ArgParser {
   void version(const std::string& text);
   void footer(const char* text);
   void when_used(std::function<void()> then);
+  void long_help_alone();  // -h is free
+  // The first word that is no option begins a command: it and all behind it are rest().
+  void command_follows();
+  [[nodiscard]] std::vector<std::string> rest() const;
   [[nodiscard]] bool used() const;  // a subcommand, after parsing
 
   std::optional<End> parse(std::vector<std::string> words);

@@ -36,13 +36,17 @@ void add_status(ArgParser& parser, CommandLine& line);
 void add_export(ArgParser& parser, CommandLine& line);
 void add_doctor(ArgParser& parser, CommandLine& line);
 
+// Programs by other names of the same file: what they do is in `action`.
+void add_pkgprof(ArgParser& app, CommandLine& line);
+void add_pkgmon(ArgParser& app, CommandLine& line);
+
 // --by, of report and run.
 void add_by_option(ArgParser& parser, std::string& by);
 
 // -r, --library and --kernel, of report and hist.
 void add_histogram_options(ArgParser& parser, HistogramOptions& o);
 
-// "pkprof: what failed" on stderr; returns `status`.
+// "pkprof: what failed" on stderr, or by what name it was called; returns `status`.
 int complain(const std::string& message, int status);
 
 }  // namespace pkprof

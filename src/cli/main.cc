@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pkprof: for whom is my kernel working?
+// pkprof: for whom is my kernel working? And pkgprof and pkgmon, which are the same file by other
+// names.
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,27 +12,21 @@
 
 namespace pkprof {
 
+namespace {
+
+const char* called_as = "pkprof";
+
+}  // namespace
+
 int complain(const std::string& message, int status) {
   // What failed may name a hostile file or process.
-  std::fprintf(stderr, "pkprof: %s\n", clean(message).c_str());
+  std::fprintf(stderr, "%s: %s\n", called_as, clean(message).c_str());
   return status;
 }
 
 namespace {
 
-int run_command_line(std::vector<std::string> words) {
-  CommandLine line;
-  const auto dashes = std::find(words.begin(), words.end(), "--");
-  const bool has_dashes = dashes != words.end();
-  if (has_dashes) {
-    line.command.assign(dashes + 1, words.end());
-    words.erase(dashes, words.end());
-  }
-  ArgParser app(
-      "For whom is my kernel working? Charges CPU time, asynchronous kernel work too, to "
-      "the process that benefits.",
-      "pkprof");
-  app.version("pkprof " PKPROF_VERSION);
+void describe_pkprof(ArgParser& app, CommandLine& line) {
   app.require_subcommand();
   add_run(app, line);
   add_record(app, line);
@@ -46,9 +41,46 @@ int run_command_line(std::vector<std::string> words) {
   add_status(app, line);
   add_export(app, line);
   add_doctor(app, line);
+}
+
+struct Program {
+  const char* name;
+  const char* about;
+  void (*describe)(ArgParser& app, CommandLine& line);
+};
+constexpr Program programs[] = {
+    {"pkprof",
+     "For whom is my kernel working? Charges CPU time, asynchronous kernel work too, to the "
+     "process "
+     "that benefits.",
+     describe_pkprof},
+    {"pkgprof", "gprof's listings of processes, user code and kernel in one.", add_pkgprof},
+    {"pkgmon", "Profiles a command, or processes, or controls a recording, into gmon.out files.",
+     add_pkgmon},
+};
+
+// By the last part of what it was called by; pkprof by any other name.
+const Program& program_of(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const auto* const it = std::ranges::find(programs, name, &Program::name);
+  return it == std::end(programs) ? programs[0] : *it;
+}
+
+int run_command_line(const Program& program, std::vector<std::string> words) {
+  called_as = program.name;
+  CommandLine line;
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  const bool has_dashes = dashes != words.end();
+  if (has_dashes) {
+    line.command.assign(dashes + 1, words.end());
+    words.erase(dashes, words.end());
+  }
+  ArgParser app(program.about, program.name);
+  app.version(std::string(program.name) + " " PKPROF_VERSION);
+  program.describe(app, line);
   if (const auto end = app.parse(words)) {
     if (end->error.empty()) return end->status;
-    return complain(end->error + "; see `pkprof --help`", exit_usage);
+    return complain(end->error + "; see `" + program.name + " --help`", exit_usage);
   }
   if (has_dashes && line.command.empty())
     return complain("nothing behind --: name the command to record", exit_usage);
@@ -60,7 +92,9 @@ int run_command_line(std::vector<std::string> words) {
 
 int main(int argc, char** argv) {
   try {
-    return pkprof::run_command_line(std::vector<std::string>(argv + 1, argv + argc));
+    const auto& program = pkprof::program_of(argc > 0 ? argv[0] : "");
+    return pkprof::run_command_line(
+        program, std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   } catch (const std::bad_alloc&) {
     return pkprof::complain("out of memory", pkprof::exit_failure);
   } catch (const std::exception& e) {

@@ -301,6 +301,10 @@ Result<bool> stop_held(const std::string& path) {
   return true;
 }
 
+bool is_held() {
+  return Pins::exist();
+}
+
 Result<HeldStatus> held_status() {
   auto held = Held::open();
   if (!held) return std::unexpected(held.error());

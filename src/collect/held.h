@@ -39,6 +39,9 @@ struct HeldOptions {
 // nothing to write: of another version's recording, or what a killed start left.
 [[nodiscard]] Result<bool> stop_held(const std::string& path);
 
+// Whether there is one, or what is left of one; not of one that was stopped.
+[[nodiscard]] bool is_held();
+
 struct HeldStatus {
   bool stopped = false;     // it counts no more
   uint64_t started_at = 0;  // or reset; Unix time, ns

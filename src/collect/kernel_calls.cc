@@ -58,8 +58,8 @@ Result<> KernelSide::Impl::map_calls() {
   if (!options.calls.any()) return {};
   const bpf_map* map = skeleton->maps.calls;
   if (auto r = calls.map(bpf_map__fd(map), bpf_map__max_entries(map)); !r) return r;
-  map = skeleton->maps.pending_calls;
-  return pending_calls.map(bpf_map__fd(map), bpf_map__max_entries(map));
+  map = skeleton->maps.waiting_calls;
+  return waiting_calls.map(bpf_map__fd(map), bpf_map__max_entries(map));
 }
 
 // libbpf has fitted the program to this kernel; what is the function's is but whose entry it is
@@ -181,7 +181,7 @@ void KernelSide::Impl::take_calls(Tables& out) {
     });
   }
   if (skeleton->bss->counting) return;
-  for (pk_pending& pending : pending_calls.entries()) {
+  for (pk_waiting_calls& pending : waiting_calls.entries()) {
     pk_call call{};
     call.served = uint64_t{PK_UNCLAIMED} + PK_EXPIRED;
     call.how = PK_CALL_HOW(PK_BASIS_PROVISIONAL, 0);

@@ -124,7 +124,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   s->rodata->config.calls = options.calls.any();
   if (options.calls.any()) {
     bpf_map__set_max_entries(s->maps.calls, cpus * PK_CALL_SLOTS);
-    bpf_map__set_max_entries(s->maps.pending_calls, cpus);
+    bpf_map__set_max_entries(s->maps.waiting_calls, cpus);
   }
   if (getrandom(&s->rodata->config.seed, sizeof(__u64), 0) < 0)
     s->rodata->config.seed = monotonic_ns();

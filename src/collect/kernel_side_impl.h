@@ -98,7 +98,7 @@ struct KernelSide::Impl {
   std::vector<Fd> call_links;
   uint64_t missed_before = 0;  // before counting began
   MappedTable<pk_call> calls;
-  MappedTable<pk_pending> pending_calls;
+  MappedTable<pk_waiting_calls> waiting_calls;
 
   Result<> open(const KernelFacts& facts, CoreTypes& types);
   Result<> open_and_load(const KernelFacts& facts);

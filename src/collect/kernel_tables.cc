@@ -190,9 +190,9 @@ KernelSide::Rest read_rest(pkprof_bpf& skeleton, Keep keep) {
   for (auto& cpu : skeleton.bss->cpus) {
     for (pk_exact& row : cpu.exact) read_exact(row);
     read_exact(cpu.softirq);
-    for (int level = 0; level < PK_LEVELS; ++level) {
-      if (cpu.vote[level].weight) rest.votes.emplace_back(cpu.vote_key[level], cpu.vote[level]);
-      clear(cpu.vote[level].weight);
+    for (pk_pending& pending : cpu.pending) {
+      if (pending.vote.weight) rest.votes.emplace_back(pending.key, pending.vote);
+      clear(pending.vote.weight);
     }
     if (cpu.armed) rest.waiting.push_back(cpu.charge);
     clear(cpu.armed);

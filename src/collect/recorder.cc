@@ -359,7 +359,8 @@ void Recorder::add_special(uint64_t special, uint64_t ns) {
   rows_[row].ns += ns;
 }
 
-void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& selected) {
+void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& selected,
+                      bool stacks_of_others) {
   const auto is_process = [](uint64_t label) { return label >> 32 != 0; };
   Label other_label;
   other_label.kind = LabelKind::other;
@@ -412,11 +413,11 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
       sample.served_thread = name_thread(profile, sample.served, key.served);
 
     stack.clear();
-    if (!served_other) {
+    if (!served_other || stacks_of_others) {
       if (key.kind != PK_IDLING)
         for (const FrameId f : kernel) stack.push_back(move_frame(f));
       if (key.kind != PK_USER && !calls) stack.push_back(pseudo(source));
-      if (has_user_stack(key)) {
+      if (!served_other && has_user_stack(key)) {
         if (key.kind == PK_SOFTIRQ && key.syscall != PK_NO_SYSCALL)
           stack.push_back(pseudo("syscall:" + syscall_name(key.syscall, key.compat)));
         for (const FrameId f : stacks_.user(key.ustack)) stack.push_back(move_frame(f));

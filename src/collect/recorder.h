@@ -67,8 +67,9 @@ class Recorder {
   [[nodiscard]] size_t frames() const { return stacks_.frames(); }
 
   // Moves everything into the profile, and forgets it. `selected` decides by label; the rest is
-  // OTHER.
-  void finish(Profile& profile, const std::function<bool(uint64_t)>& selected);
+  // OTHER, without stacks, or with the kernel's part of them.
+  void finish(Profile& profile, const std::function<bool(uint64_t)>& selected,
+              bool stacks_of_others = false);
 
  private:
   using Frames = Stacks::Frames;

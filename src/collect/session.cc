@@ -355,7 +355,7 @@ Result<> Session::finish(Profile& profile) {
     later_symbols_.emplace(std::move(*symbols));
     recorder_->add_kernel_symbols(&*later_symbols_);
   }
-  recorder_->finish(profile, selection(processes_, options_.target));
+  recorder_->finish(profile, selection(processes_, options_.target), options_.stacks_of_others);
   return {};
 }
 
@@ -370,7 +370,7 @@ bool Session::hand_over() {
   if (!drain()) return false;
   Profile profile;
   fill_meta(profile, drained_);
-  recorder_->finish(profile, selection(processes_, options_.target));
+  recorder_->finish(profile, selection(processes_, options_.target), options_.stacks_of_others);
   return options_.each(profile);
 }
 
@@ -444,6 +444,7 @@ Result<Recording> Session::run() {
       recording.command_error = options_.target.command[0] + ": " + r.error().message;
       return recording;
     }
+    if (options_.started) options_.started(static_cast<uint32_t>(child_->pid()));
   }
   if (auto r = wait(); !r) return std::unexpected(r.error());
   kernel_->disable();

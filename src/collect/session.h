@@ -37,6 +37,8 @@ struct RecordOptions {
   double budget = 0.01;  // of each CPU's time, for hooks; the sampler costs what frequency_hz asks
   bool threads = false;  // label threads as well as processes
   bool hooks = true;     // false: sampler alone (for benchmarks of the hooks' cost)
+  // Of processes that are not wanted by name, too: what the kernel did for them.
+  bool stacks_of_others = false;
   // All of the time by entry and exit, and no stacks of user code (pkprof stat).
   bool measure = false;
   std::optional<CallOptions> calls;
@@ -44,6 +46,8 @@ struct RecordOptions {
   // recording. The last one is what record() returns.
   double interval = 0;
   std::function<bool(const Profile&)> each;
+  // The command's process, when it is executed.
+  std::function<void(uint32_t)> started;
 };
 
 struct Recording {

@@ -16,7 +16,7 @@ constexpr std::string_view magic = "gmon";
 constexpr uint32_t version = 1;
 constexpr size_t unused_bytes = 12;
 constexpr size_t dimension_bytes = 15;
-constexpr size_t max_file = size_t{1} << 30;
+constexpr size_t max_file = size_t{256} << 20;
 
 enum Tag : uint8_t { histogram_tag = 0, arc_tag = 1, blocks_tag = 2 };
 

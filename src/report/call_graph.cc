@@ -8,80 +8,9 @@
 #include <utility>
 
 #include "model/hash.h"
+#include "report/components.h"
 
 namespace pkprof {
-
-namespace {
-
-// Strongly connected components by Tarjan's algorithm ("Depth-first search and linear graph
-// algorithms", 1972), with a stack of its own in place of the recursion.
-class Components {
- public:
-  explicit Components(const CallGraph& graph)
-      : graph_(graph), order_(graph.nodes.size()), low_(graph.nodes.size()) {}
-
-  // Those of more than one node.
-  std::vector<std::vector<CallNodeId>> run() {
-    for (CallNodeId id = 0; id < order_.size(); ++id) {
-      if (order_[id] == 0) visit_from(id);
-    }
-    return std::move(found_);
-  }
-
- private:
-  struct Visit {
-    CallNodeId node;
-    uint32_t next;  // of its calls
-  };
-  static constexpr uint32_t done = UINT32_MAX;  // in a component already
-
-  void enter(CallNodeId id) {
-    order_[id] = low_[id] = ++entered_;
-    pending_.push_back(id);
-    visits_.push_back({id, 0});
-  }
-
-  void visit_from(CallNodeId start) {
-    enter(start);
-    while (!visits_.empty()) {
-      Visit& visit = visits_.back();
-      const CallNodeId id = visit.node;
-      const auto calls = graph_.calls_from(id);
-      if (visit.next < calls.size()) {
-        const CallNodeId callee = graph_.arcs[calls[visit.next++]].callee;
-        if (order_[callee] == 0)
-          enter(callee);
-        else if (order_[callee] != done)
-          low_[id] = std::min(low_[id], order_[callee]);
-        continue;
-      }
-      visits_.pop_back();
-      if (!visits_.empty()) {
-        uint32_t& above = low_[visits_.back().node];
-        above = std::min(above, low_[id]);
-      }
-      if (low_[id] == order_[id]) close(id);
-    }
-  }
-
-  // All that was entered since `head` and is in no component yet.
-  void close(CallNodeId head) {
-    const auto first = std::find(pending_.rbegin(), pending_.rend(), head).base() - 1;
-    for (auto it = first; it != pending_.end(); ++it) order_[*it] = done;
-    if (pending_.end() - first > 1) found_.emplace_back(first, pending_.end());
-    pending_.erase(first, pending_.end());
-  }
-
-  const CallGraph& graph_;
-  std::vector<uint32_t> order_;  // of entering, from 1
-  std::vector<uint32_t> low_;    // the first entered that can be reached
-  uint32_t entered_ = 0;
-  std::vector<Visit> visits_;
-  std::vector<CallNodeId> pending_;
-  std::vector<std::vector<CallNodeId>> found_;
-};
-
-}  // namespace
 
 bool CallGraph::is_recursive(const CallArc& arc) const {
   if (arc.caller == arc.callee) return true;
@@ -109,11 +38,24 @@ void CallGraph::link() {
   sort([](const CallArc& arc) { return arc.caller; }, out_, out_bounds_);
 }
 
+void CallGraph::complete(bool with_cycles) {
+  link();
+  add_calls();
+  cycles.clear();
+  for (CallNode& node : nodes) node.cycle = no_cycle;
+  if (with_cycles) find_cycles();
+}
+
 void CallGraph::add_calls() {
+  for (CallNode& node : nodes) {
+    node.calls = node.other_calls;
+    node.recursive_calls = 0;
+    node.all_calls_counted = true;
+  }
   for (const CallArc& arc : arcs) {
     CallNode& callee = nodes[arc.callee];
     (arc.caller == arc.callee ? callee.recursive_calls : callee.calls) += arc.calls;
-    callee.all_calls_counted = callee.all_calls_counted && arc.calls != 0;
+    if (arc.calls == 0 && !callee.counts_itself) callee.all_calls_counted = false;
   }
   for (CallNode& node : nodes) {
     if (node.calls == 0) node.all_calls_counted = false;
@@ -121,9 +63,12 @@ void CallGraph::add_calls() {
 }
 
 void CallGraph::find_cycles() {
-  for (std::vector<CallNodeId>& members : Components(*this).run()) {
+  const Components components = components_of(*this);
+  for (size_t i = 0; i < components.size(); ++i) {
+    const auto members = components.of(i);
+    if (members.size() == 1) continue;
     for (const CallNodeId id : members) nodes[id].cycle = static_cast<CycleId>(cycles.size());
-    cycles.push_back({.members = std::move(members)});
+    cycles.push_back({.members = {members.begin(), members.end()}});
   }
   measure_cycles();
   for (Cycle& cycle : cycles) {
@@ -302,15 +247,13 @@ void CallGraphBuilder::add_calls(uint32_t scope, std::span<const FunctionId> roo
   const CallNodeId caller = wanted ? node_of(root_first[0], no_call_node) : no_call_node;
   const CallNodeId callee = node_of(root_first.back(), caller);
   if (caller == no_call_node || !has_calls(callee))
-    graph_.nodes[callee].calls += calls;
+    graph_.nodes[callee].other_calls += calls;
   else
     graph_.arcs[arc_of(caller, callee)].calls += calls;
 }
 
 CallGraph CallGraphBuilder::finish() && {
-  graph_.link();
-  graph_.add_calls();
-  if (!flat_) graph_.find_cycles();
+  graph_.complete(!flat_);
   return std::move(graph_);
 }
 

@@ -38,8 +38,10 @@ struct CallNode {
   uint64_t self_ns = 0;
   uint64_t total_ns = 0;          // of all stacks it is in
   uint64_t calls = 0;             // by others, where counted
+  uint64_t other_calls = 0;       // of `calls`, those that are of no arc
   uint64_t recursive_calls = 0;   // by itself
   bool all_calls_counted = true;  // however it was called; never of a root
+  bool counts_itself = false;     // so calls that no arc has were none
   CycleId cycle = no_cycle;
 };
 
@@ -77,8 +79,11 @@ class CallGraph {
   // Of a cycle's time, what was spent in this member and in what it called outside.
   [[nodiscard]] uint64_t share_of_cycle_ns(CallNodeId member) const;
 
+  // All that follows from nodes and arcs, which were filled or changed: who calls whom, sums of
+  // calls, and, unless left out, cycles.
+  void complete(bool with_cycles = true);
+
  private:
-  friend class CallGraphBuilder;
   using Ids = std::vector<CallArcId>;
   using Bounds = std::vector<uint32_t>;  // of node i, ids [bounds[i] .. bounds[i+1])
 

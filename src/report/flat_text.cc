@@ -86,6 +86,7 @@ class FlatText {
   size_t time_width_ = 9;
   size_t name_width_ = 0;
   bool show_calls_ = false;
+  size_t calls_width_ = 8;
   bool show_total_ = false;
   bool show_where_ = false;
   Unit unit_ = units[1];
@@ -118,6 +119,8 @@ void FlatText::choose_columns() {
   for (const CallNodeId id : rows_) {
     if (!nodes_[id].all_calls_counted) continue;
     counted = true;
+    const uint64_t calls = nodes_[id].calls + nodes_[id].recursive_calls;
+    calls_width_ = std::max(calls_width_, std::to_string(calls).size() + 1);
     longest = std::max(longest, nodes_[id].total_ns / nodes_[id].calls);
   }
   if (counted) {
@@ -135,7 +138,8 @@ void FlatText::choose_columns() {
     left -= columns;
     return true;
   };
-  show_calls_ = take(counted, 26, 0) || take(options_.width >= 100, 26, 30);
+  show_calls_ =
+      take(counted, calls_width_ + 18, 0) || take(options_.width >= 100, calls_width_ + 18, 30);
   show_total_ = take(true, time_width_, 30);
   show_where_ = take(true, where_width + 2, 40);
   name_width_ = left;
@@ -157,7 +161,7 @@ void FlatText::head() {
   add(both("self", "seconds", time_width_));
   if (show_total_) add(both("total", "seconds", time_width_));
   if (show_calls_) {
-    add(both("", "calls", 8));
+    add(both("", "calls", calls_width_));
     add(both("self", per_call.c_str(), 9));
     add(both("total", per_call.c_str(), 9));
   }
@@ -182,7 +186,7 @@ void FlatText::numbers(uint64_t self_ns, const CallNode* node, bool share) {
       return pad_left(decimal(static_cast<double>(ns) / one, 2), 9);
     };
     const uint64_t calls = counted ? node->calls + node->recursive_calls : 0;
-    out_ += pad_left(counted ? std::to_string(calls) : "", 8) + per_call(self_ns) +
+    out_ += pad_left(counted ? std::to_string(calls) : "", calls_width_) + per_call(self_ns) +
             per_call(counted ? node->total_ns : 0);
   }
   out_ += "  ";

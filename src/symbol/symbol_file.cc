@@ -12,6 +12,9 @@
 #include <memory>
 
 #include "base/fd.h"
+#include "symbol/elf_file.h"
+#include "symbol/elf_handle.h"
+#include "symbol/file_access.h"
 
 namespace pkprof {
 
@@ -25,6 +28,8 @@ constexpr uint16_t machine = EM_AARCH64;
 #error "which ELF machine is this?"
 #endif
 constexpr uint64_t text_align = 16;
+constexpr const char* about_section = ".pkprof";
+constexpr uint64_t max_about = uint64_t{256} << 20;
 
 // A string table while it grows; the first string is "".
 struct Strings {
@@ -97,7 +102,7 @@ class Writer {
                                symbols_.data(), symbols_.size() * sizeof(Elf64_Sym));
     about_ = file_.about;
     if (!about_.empty() &&
-        add(section_names_.add(".pkprof"), {.sh_type = SHT_PROGBITS, .sh_addralign = 1},
+        add(section_names_.add(about_section), {.sh_type = SHT_PROGBITS, .sh_addralign = 1},
             about_.data(), about_.size()) == 0)
       return false;
     const uint32_t last = section_names_.add(".shstrtab");
@@ -153,10 +158,33 @@ class Writer {
   std::unique_ptr<Elf, EndElf> elf_;  // the first to go: it reads from the rest
 };
 
+Result<NamedCode> read_from(Fd fd, const std::string& path) {
+  NamedCode code;
+  Result<ElfHandle> elf = ElfHandle::open(Fd(::dup(fd.get())));
+  if (!elf) return std::unexpected(elf.error());
+  if (const ElfSection* const section = elf->section(about_section)) {
+    if (const Elf_Data* const data = elf->data(*section, max_about))
+      code.about.assign(static_cast<const char*>(data->d_buf), data->d_size);
+  }
+  const Result<std::shared_ptr<ElfFile>> file = ElfFile::open(std::move(fd), path, {});
+  if (!file) return std::unexpected(file.error());
+  code.functions = (*file)->code().functions;
+  if (code.functions.empty()) return fail("it has no symbols");
+  return code;
+}
+
 }  // namespace
 
 Result<std::string> encode_symbol_file(const SymbolFile& file) {
   return Writer(file).run();
+}
+
+Result<NamedCode> read_symbol_file(const std::string& path) {
+  Result<Fd> fd = open_regular_magic(path);
+  if (!fd) return std::unexpected(fd.error().in("reading " + path));
+  Result<NamedCode> code = read_from(std::move(*fd), path);
+  if (!code) return std::unexpected(code.error().in("reading " + path));
+  return code;
 }
 
 }  // namespace pkprof

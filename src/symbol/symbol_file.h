@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "symbol/file_code.h"
 
 namespace pkprof {
 
@@ -31,5 +32,13 @@ struct SymbolFile {
 // The file's bytes. Of this machine's kind of ELF, whatever was profiled: that is what its tools
 // read.
 [[nodiscard]] Result<std::string> encode_symbol_file(const SymbolFile& file);
+
+// The functions of an ELF file, of any program or of those written here, demangled and by address;
+// and of these what it is about ("" of a program). The sentence of a failure names `path`.
+struct NamedCode {
+  std::vector<FileCode::Function> functions;
+  std::string about;
+};
+[[nodiscard]] Result<NamedCode> read_symbol_file(const std::string& path);
 
 }  // namespace pkprof

@@ -2,11 +2,15 @@
 // gmon.out files. Whatever is decoded is no larger than its file, and writing and reading it again
 // gives the same.
 #include <cstdlib>
+#include <optional>
 #include <span>
 
 #include "fuzz.h"
 #include "model/gmon.h"
 #include "model/gmon_about.h"
+#include "report/flat_text.h"
+#include "report/gmon_listing.h"
+#include "report/graph_text.h"
 
 namespace {
 
@@ -36,6 +40,22 @@ GmonAbout about_seed() {
           .functions = {{.file = 0, .kind = FrameKind::kernel, .counted = true}, {.root = true}}};
 }
 
+// Whatever it holds can be listed, or is refused.
+void list(const Gmon& gmon, const std::optional<GmonAbout>& about) {
+  GmonSource source{.path = "x", .gmon = gmon, .functions = {}, .about = about};
+  for (uint64_t i = 0; i < 6; ++i)
+    source.functions.push_back({0x1000 + 16 * i, 0x1010 + 16 * i, "137k:f" + std::to_string(i)});
+  source.functions.push_back({0x400000, UINT64_MAX, "rest"});
+  const Result<ListingData> data = gmon_listing({&source, 1});
+  if (!data) return require_sentence(data.error());
+  uint64_t ns = 0;
+  for (const CallNode& node : data->graph.nodes) ns += node.self_ns;
+  require(ns == data->busy.busy_ns);
+  const Listing listing(*data, false);
+  require(!flat_text_of(listing, {}).empty());
+  require(!graph_text_of(listing, {.threshold = 0}).empty());
+}
+
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -49,6 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     require(again.has_value());
     again->blocks = gmon->blocks;
     require(*again == *gmon);
+    list(*gmon, {});
+    list(*gmon, about_seed());
   } else {
     require_sentence(gmon.error());
   }
@@ -67,6 +89,10 @@ std::vector<std::string> fuzz_seeds() {
   std::string with_blocks = encode_gmon(seed_of(0x1000, 1));
   with_blocks += '\2';
   with_blocks += std::string("\1\0\0\0", 4) + std::string(16, 'a');
-  return {encode_gmon({}), encode_gmon(seed_of(0x400000, 65535)),
-          encode_gmon(seed_of(UINT64_MAX - 100, 7)), with_blocks, encode_gmon_about(about_seed())};
+  return {encode_gmon({}),
+          encode_gmon(seed_of(0x1000, 3)),
+          encode_gmon(seed_of(0x400000, 65535)),
+          encode_gmon(seed_of(UINT64_MAX - 100, 7)),
+          with_blocks,
+          encode_gmon_about(about_seed())};
 }

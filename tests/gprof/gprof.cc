@@ -74,7 +74,11 @@ std::optional<GprofRow> graph_row(std::string line) {
   row.percent = *percent;
   row.self_seconds = *self;
   row.child_seconds = *children;
+  // "4", or "4+69"
+  std::string numbers = line.substr(0, line.find_first_not_of(" 0123456789+"));
   if (const auto calls = take_number(line)) row.calls = static_cast<uint64_t>(*calls);
+  if (const size_t plus = numbers.find('+'); plus != std::string::npos)
+    row.recursive_calls = std::strtoull(numbers.c_str() + plus + 1, nullptr, 10);
   row.name = trimmed(line.substr(0, line.rfind('[')));
   const size_t cycle = row.name.rfind(" <cycle ");
   row.in_cycle = cycle != std::string::npos;

@@ -15,6 +15,7 @@ struct GprofRow {
   double self_seconds = 0;
   double child_seconds = 0;       // of the call graph
   std::optional<uint64_t> calls;  // by others
+  uint64_t recursive_calls = 0;   // of the call graph
   std::string name;               // without the numbers of its entry and its cycle
   bool in_cycle = false;
 };

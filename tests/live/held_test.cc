@@ -139,6 +139,38 @@ TEST_F(HeldNetworkTest, GoesOnByItself) {
   expect_more(last, anew);
 }
 
+// kgmon's way: each flag a command, several in kgmon's order.
+TEST_F(HeldTest, ByKgmonsFlags) {
+  const auto pkgmon = [&](Argv flags, const std::string& state) {
+    flags.insert(flags.begin(), testnet::sibling("pkgmon"));
+    const Finished f = run_program(flags);
+    expect_ok(f);
+    EXPECT_TRUE(f.out.ends_with("pkgmon: kernel profiling is " + state + ".\n")) << f.out;
+    return f.out;
+  };
+  const auto seconds = [](const std::string& text) {  // of "… = 2 CPUs x 1.5 s"
+    const size_t at = text.find("CPUs x ");
+    if (at == std::string::npos) return 0.0;
+    const double number = std::stod(text.substr(at + 7));
+    return text.find(" ms", at) == std::string::npos ? number : number / 1000;
+  };
+  pkgmon({}, "off");
+  pkgmon({"-b"}, "running");
+  rest(1.5);
+  const std::string first = pkgmon({"-p", "-o", dir_.file("first")}, "running");
+  EXPECT_GE(seconds(first), 1.5) << first;
+  EXPECT_TRUE(std::filesystem::exists(dir_.file("first/gmon.out.all")));
+  pkgmon({"-r"}, "running");
+  rest(0.5);
+  // What is written is what was before the reset; the halt comes last.
+  const std::string second = pkgmon({"-h", "-p", "-o", dir_.file("second")}, "off");
+  EXPECT_GE(seconds(second), 0.5);
+  EXPECT_LT(seconds(second), seconds(first)) << second;
+  const std::string after = pkgmon({"-p", "-r", "-o", dir_.file("kept")}, "off");
+  EXPECT_GE(seconds(after), seconds(second));
+  expect_refused(run_program({testnet::sibling("pkgmon"), "-p"}), "nothing is being recorded");
+}
+
 // What is not ours to see is not looked at: only what the recording adds, and that it goes.
 TEST_F(HeldTest, NothingIsLeftInTheKernel) {
   if (find_program("bpftool").empty()) GTEST_SKIP() << "needs bpftool";
