@@ -174,6 +174,8 @@ Result<Profile> Held::read() {
   auto tables = kernel_.look();
   if (!tables) return std::unexpected(tables.error());
   const KernelSide::Rest rest = kernel_.look_at_rest();
+  // At once: what goes on is counted on, and names take a while.
+  profile.meta = meta(tables->taken);
   for (const auto& [label, info] : tables->labels) processes.add_label(label, info);
   parties.add(tables->votes);
   parties.add(rest.votes);
@@ -187,7 +189,6 @@ Result<Profile> Held::read() {
   recorder.resolve_owners([&](uint64_t object) { return parties.of(object, owner, true); });
   recorder.make_room();
 
-  profile.meta = meta(tables->taken);
   profile.meta.degraded.insert(profile.meta.degraded.end(), degraded.begin(), degraded.end());
   for (const std::string& w : user_symbols.warnings()) profile.meta.degraded.push_back(w);
   profile.meta.counters["processes with unreadable mappings"] = processes.unreadable();

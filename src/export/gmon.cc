@@ -152,20 +152,21 @@ Result<> GmonExport::process(uint32_t number) {
   const GmonPart& part = parts_[number];
   const Label& label = profile_.labels()[part.label];
   const std::string id = label.pid_text();
-  std::string name = for_file_name(label.comm);
-  for (int i = 2; !used_.insert(id + "." + name).second; ++i)
-    name = for_file_name(label.comm) + "." + std::to_string(i);
+  const std::string comm = "." + for_file_name(label.comm);
+  std::string name = comm;  // what stands behind the id
+  for (int i = 2; !used_.insert(id + name).second; ++i) name = comm + "." + std::to_string(i);
 
   const auto both = {GmonSide::user, GmonSide::kernel};
   std::string sides;
   for (const GmonSide side : both) {
     const bool user = side == GmonSide::user;
     if ((user ? part.user_ns() : part.kernel_ns()) == 0) continue;
-    const std::string suffix = id + (user ? "u." : "k.") + name;
+    std::string suffix = id;
+    suffix += (user ? "u" : "k") + name;
     if (auto done = write_records(suffix, {number}, side); !done) return done;
     sides += (sides.empty() ? "" : " ") + ("gmon.out." + suffix);
   }
-  const std::string suffix = id + "." + name;
+  const std::string suffix = id + name;
   if (auto done = write_records(suffix, {number}, GmonSide::both); !done) return done;
   row(part.user_ns(), part.kernel_ns(), "gmon.out." + suffix + " (" + sides + ")");
   return write_symbols(suffix, {number});

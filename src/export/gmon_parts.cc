@@ -81,6 +81,7 @@ class PartsMaker {
   void add_node(const CallNode& node, CallNodeId id);
   [[nodiscard]] GmonPart& part_of_node(const CallNode& node);
   [[nodiscard]] GmonFunction function_of(const CallNode& node) const;
+  [[nodiscard]] std::string whose_of(uint32_t scope) const;
 
   const Profile& profile_;
   const std::vector<uint32_t>& pids_;
@@ -163,8 +164,7 @@ GmonFunction PartsMaker::function_of(const CallNode& node) const {
   }
   const Function& function = table_.functions[node.function];
   const std::string where = clean(function.where);
-  const std::string whose =
-      node.scope < first_process ? "-" : profile_.labels()[node.scope - first_process].pid_text();
+  const std::string whose = whose_of(node.scope);
   const bool nameless = !function.named && !where.empty();
   return {.name = whose + (function.kind == FrameKind::user ? "u:" : "k:") +
                   (nameless ? "[unknown in " + where + "]" : clean(function.name)),
@@ -172,6 +172,15 @@ GmonFunction PartsMaker::function_of(const CallNode& node) const {
           .kind = function.kind,
           .counted = node.all_calls_counted,
           .self_ns = node.self_ns};
+}
+
+// As the listing has it: of ended processes of a program together there is no number.
+std::string PartsMaker::whose_of(uint32_t scope) const {
+  if (scope < first_process) return "-";
+  const Group group{.kind = GroupKind::member, .label = scope - first_process};
+  const Label& label = profile_.labels()[group.label];
+  if (label.pid != 0) return label.pid_text();
+  return clean(group_title(profile_, By::pid, group)) + " ";
 }
 
 uint64_t sum_of(const GmonPart& part, bool user) {

@@ -43,7 +43,8 @@ std::string text_of(const Json& value) {
   return unescape_text(value.get_ref<const std::string&>());
 }
 
-const Json& list_of(const Json& value) {
+const Json& list_in(const Json& object, const char* key) {
+  const Json& value = object.at(key);
   if (!value.is_array()) throw MalformedAbout{"a list is none"};
   return value;
 }
@@ -82,9 +83,9 @@ GmonAbout from_json(const Json& from) {
                   .start_unix_ns = number_of(from.at("start_unix_ns"), UINT64_MAX),
                   .duration_ns = number_of(from.at("duration_ns"), INT64_MAX),
                   .idle_ns = number_of(from.at("idle_ns"), INT64_MAX)};
-  for (const Json& part : list_of(from.at("parts"))) about.parts.push_back(part_from_json(part));
-  for (const Json& file : list_of(from.at("files"))) about.files.push_back(text_of(file));
-  functions_from_json(list_of(from.at("functions")), about);
+  for (const Json& part : list_in(from, "parts")) about.parts.push_back(part_from_json(part));
+  for (const Json& file : list_in(from, "files")) about.files.push_back(text_of(file));
+  functions_from_json(list_in(from, "functions"), about);
   return about;
 }
 

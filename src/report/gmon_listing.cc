@@ -16,6 +16,17 @@ namespace {
 constexpr size_t no_place = SIZE_MAX;
 constexpr double most_seconds = 1e8;  // of one function: some years
 
+// Where the "k:" is in "137k:vfs_read", "-k:schedule", "sh[ended] k:vfs_read".
+size_t side_of(std::string_view name, const char* side) {
+  size_t at = name.find(side);
+  while (at != std::string_view::npos) {
+    const char before = at == 0 ? 'x' : name[at - 1];
+    if ((before >= '0' && before <= '9') || before == '-' || before == ' ') return at;
+    at = name.find(side, at + 1);
+  }
+  return at;
+}
+
 class GmonListing {
  public:
   Result<> add(const GmonSource& source);
@@ -77,7 +88,7 @@ Result<> GmonListing::check_recording(const GmonSource& source) {
   return fail(first_->path + " and " + source.path + " are of different recordings");
 }
 
-// "137k:vfs_read" is the kernel's for 137. A root is named as a whole.
+// A root is named as a whole.
 GmonListing::Name GmonListing::name_of(const GmonSource& source, size_t place) {
   const std::string& full = source.functions[place].name;
   if (!source.about) {
@@ -87,11 +98,11 @@ GmonListing::Name GmonListing::name_of(const GmonSource& source, size_t place) {
   if (place >= source.about->functions.size()) return {.function = {.name = full, .where = ""}};
   const GmonAbout::FunctionAbout& about = source.about->functions[place];
   if (about.root) return {.function = {.name = full, .where = ""}, .root = true};
-  const size_t colon = full.find(':');
-  const bool named = colon != std::string::npos && colon > 0;
+  const size_t side = side_of(full, about.kind == FrameKind::user ? "u:" : "k:");
+  const bool named = side != std::string::npos;
   return {
-      .whose = named ? full.substr(0, colon - 1) : "",
-      .function = {.name = named ? full.substr(colon + 1) : full,
+      .whose = named ? full.substr(0, side) : "",
+      .function = {.name = named ? full.substr(side + 2) : full,
                    .where =
                        about.file < 0 ? "" : source.about->files[static_cast<size_t>(about.file)],
                    .kind = about.kind},

@@ -24,8 +24,8 @@ struct GmonSource {
   // Of a file that pkprof wrote. Without it all functions are a program's own, and counts are of
   // calls.
   std::optional<GmonAbout> about;
-  std::string whose = {};  // of a program: the process
-  std::string where = {};  // and its file
+  std::string whose;  // of a program: the process
+  std::string where;  // and its file
 };
 
 // Sources that pkprof wrote are to be of one recording.

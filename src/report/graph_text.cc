@@ -307,6 +307,7 @@ void GraphText::cycle_entry(CycleId id, size_t place) {
   }
   titled(place, numbers, "<cycle " + std::to_string(id + 1) + " as a whole>");
   std::vector<std::pair<uint64_t, CallNodeId>> members;
+  members.reserve(cycle.members.size());
   for (const CallNodeId member : cycle.members)
     members.emplace_back(graph_.share_of_cycle_ns(member), member);
   std::ranges::stable_sort(members, std::greater(), &std::pair<uint64_t, CallNodeId>::first);

@@ -113,6 +113,9 @@ Gprof run_gprof(const std::string& symbols, const std::vector<std::string>& file
   while (std::getline(in, line)) {
     if (line.starts_with("Flat profile")) part = flat;
     if (line.starts_with("index % time")) part = graph;
+    // "granularity: each sample hit covers 4 byte(s) for 0.00% of 4.45 seconds"
+    if (const size_t of = line.find("% of "); line.starts_with("granularity") && of != line.npos)
+      result.seconds = std::strtod(line.c_str() + of + 5, nullptr);
     if (line == "\f" || line.starts_with("Index by function name")) part = before;
     if (part == flat) {
       if (auto row = flat_row(line)) result.flat.push_back(*row);

@@ -24,6 +24,7 @@ struct Gprof {
   int status = 0;
   std::string out;  // both listings, as they are
   std::string err;
+  double seconds = 0;  // all that it found, as the call graph says
   std::vector<GprofRow> flat;
   std::vector<GprofRow> graph;  // the line of each entry that it is about, cycles too
 

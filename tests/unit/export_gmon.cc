@@ -8,6 +8,7 @@
 #include <map>
 
 #include "export/format.h"
+#include "export/gmon_files.h"
 #include "gprof.h"
 #include "model/gmon.h"
 #include "report/clean.h"
@@ -296,6 +297,34 @@ TEST_F(GmonExportTest, ProcessesOfOneNameHaveFilesOfTheirOwn) {
   // Two of pid 900, one after the other.
   EXPECT_TRUE(names().contains("gmon.out.900.redis-server"));
   EXPECT_TRUE(names().contains("gmon.out.900.redis-server.2"));
+}
+
+// Those of several programs that have ended are told apart as the listing tells them.
+TEST_F(GmonExportTest, EndedProcessesAreNamedByTheirProgram) {
+  Profile profile;
+  profile.meta = {.cpus = 1, .duration_ns = 1'000'000'000};
+  const MappingId kernel = profile.mapping({1, 2, 0, "[kernel.kallsyms]", ""});
+  const FrameId frame =
+      profile.frame({FrameKind::kernel, kernel, 1, profile.string("vfs_read"), 0, 0});
+  for (const char* const comm : {"sh", "k:worker"}) {
+    const LabelId label = profile.label({.kind = LabelKind::process,
+                                         .pid = 0,
+                                         .start_ns = static_cast<uint64_t>(comm[0]),
+                                         .comm = comm});
+    profile.add(
+        {label, label, profile.string("syscall:read"), Basis::own, profile.stack({&frame, 1})},
+        {.count = 1, .ns = 10'000'000});
+  }
+  write(profile);
+  EXPECT_TRUE(names().contains("gmon.out.ended.sh"));
+  expect_shares(shares_of(read("all")), shares_of(profile, {.apart = true}));
+  const Result<GmonSource> source = read_gmon_file(file("gmon.out.all"));
+  ASSERT_TRUE(source) << source.error().message;
+  const Listing listing(gmon_listing({&*source, 1}).value(), true);
+  std::set<std::string> found;
+  for (CallNodeId id = 0; id < listing.graph().nodes.size(); ++id)
+    found.insert(listing.name_alone(id));
+  EXPECT_EQ(found, (std::set<std::string>{"vfs_read", "sh[ended]", "k:worker[ended]"}));
 }
 
 TEST_F(GmonExportTest, AnythingIsRead) {
