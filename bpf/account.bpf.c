@@ -2,6 +2,8 @@
 /* The accounts and the tables behind them; see account.bpf.h and count.bpf.h. */
 #include "account.bpf.h"
 
+#include "run.bpf.h"
+
 static __always_inline bool pk_lock_slot(struct pk_slot *slot)
 {
 	return __sync_val_compare_and_swap(&slot->lock, 0, 1) == 0;
@@ -235,6 +237,8 @@ int pk_attribute(struct pk_cpu *c, __u64 object, struct pk_key *who)
  * A table that allocates as it grows has one element ready on each CPU at first, and gets more
  * only after the interrupt that took it: the second stack of the first sample would find none.
  * User space runs this once on each CPU for each table, which sets the refilling going.
+ *
+ * Calls are counted by contexts from the first one on: so the CPU's area is to be known by then.
  */
 SEC("?raw_tp")
 int pk_warm(void *ctx)
@@ -246,6 +250,7 @@ int pk_warm(void *ctx)
 	__u64 id = 0;
 	void *table;
 
+	pk_learn_percpu(me, bpf_get_current_task_btf());
 	table = bpf_map_lookup_elem(&counts, &zero);
 	if (table) {
 		bpf_map_update_elem(table, &me->row[0], &none, BPF_ANY);

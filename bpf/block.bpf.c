@@ -6,6 +6,7 @@
  */
 #include "block.bpf.h"
 
+#include "calls.bpf.h"
 #include "hook.bpf.h"
 #include "interrupt.bpf.h"
 
@@ -154,6 +155,8 @@ int BPF_PROG(pk_block_rq_complete, struct request *rq)
 
 	c->done = pk_noted(pk_bio_object(bio ? bio : pk_plain(c, rq)));
 	c->done_in = pk_interrupts(c);
+	if (pk_calls_wanted(c))
+		pk_calls_are_for_party(c, c->done, PK_BASIS_SUBMITTER);
 	if (c->irq_since)
 		pk_interrupt_was_for(c, c->done, PK_BASIS_SUBMITTER);
 	else

@@ -29,6 +29,7 @@
 #define PKPROF_NET_BPF_H
 
 #include "account.bpf.h"
+#include "calls.bpf.h"
 #include "compat.bpf.h"
 #include "hook.bpf.h"
 #include "object.bpf.h"
@@ -116,6 +117,8 @@ int pk_socket_slow(struct pk_cpu *c, __u64 sk);
 static __always_inline int pk_socket_found(struct pk_cpu *c, struct sock *sk)
 {
 	c->sk = (__u64)sk;
+	if (pk_calls_wanted(c))
+		pk_calls_of_socket(c, pk_plain(c, sk));
 	if (likely(!c->armed))
 		return 0;
 	return pk_socket_slow(c, pk_plain(c, sk));

@@ -105,6 +105,8 @@ int BPF_PROG(pk_netif_receive_skb, struct sk_buff *skb)
 	c->dev = (__u64)skb->dev;
 	c->from = (__u64)skb->sk;
 	plain = *(volatile __u64 *)&c->skb;
+	if (pk_calls_wanted(c))
+		pk_calls_of_packet(c, plain);
 	if (likely(!c->armed && !slot_tags[pk_slot_of(plain >> 6) & (PK_SLOTS - 1)]))
 		return 0;
 	return pk_receive_slow(c, plain);
@@ -219,6 +221,8 @@ static __always_inline int pk_packet_dropped(struct pk_cpu *c, struct sk_buff *s
 {
 	__u64 plain = pk_plain(c, skb);
 
+	if (pk_calls_wanted(c))
+		pk_calls_of_drop(c, plain, pk_plain(c, rx_sk));
 	if (likely(!c->armed && !slot_tags[pk_slot_of(plain >> 6) & (PK_SLOTS - 1)]))
 		return 0;
 	return pk_drop_slow(c, plain, pk_plain(c, rx_sk));

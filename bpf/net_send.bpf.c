@@ -53,6 +53,8 @@ int BPF_PROG(pk_net_dev_queue, struct sk_buff *skb)
 
 	c->tx_sk = (__u64)sk;
 	c->sent = 1;
+	if (pk_calls_wanted(c))
+		pk_calls_of_sending(c, pk_plain(c, skb), *(volatile __u64 *)&c->tx_sk);
 	if (unlikely(c->armed))
 		return pk_queue_slow(c, pk_plain(c, skb), *(volatile __u64 *)&c->tx_sk);
 	/* A process that sends takes what was done for its socket: acknowledgements, windows. */
@@ -70,6 +72,8 @@ int BPF_PROG(pk_qdisc_dequeue, void *qdisc, void *txq, int packets, struct sk_bu
 		return 0;
 	c->tx_sk = (__u64)skb->sk;
 	c->sent = 1;
+	if (pk_calls_wanted(c))
+		pk_calls_of_sending(c, pk_plain(c, skb), *(volatile __u64 *)&c->tx_sk);
 	if (likely(!c->armed))
 		return 0;
 	return pk_queue_slow(c, pk_plain(c, skb), *(volatile __u64 *)&c->tx_sk);

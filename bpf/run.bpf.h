@@ -10,6 +10,18 @@
 
 #define PK_RUNS_UNKNOWN (~0U)
 
+/* The per-CPU area's base, by way of a per-CPU variable whose address a task leads to. */
+static __always_inline void pk_learn_percpu(struct pk_cpu *c, struct task_struct *task)
+{
+	__u64 rq;
+
+	if (likely(c->percpu) || !config.runqueues)
+		return;
+	rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
+	if (rq)
+		c->percpu = rq - config.runqueues;
+}
+
 /* How often the vector has run on this CPU; for PK_VEC_NONE, how often NET_RX has. */
 static __always_inline __u32 pk_softirq_runs(struct pk_cpu *c, __u8 vec)
 {

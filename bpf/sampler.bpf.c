@@ -16,23 +16,12 @@
 #include "net.bpf.h"
 #include "party.bpf.h"
 #include "place.bpf.h"
+#include "run.bpf.h"
 #include "served.bpf.h"
 #include "state.bpf.h"
 #include "timer.bpf.h"
 
 #include <linux/bpf_perf_event.h>
-
-/* The per-CPU area's base, by way of a per-CPU variable whose address a task leads to. */
-static __always_inline void pk_learn_percpu(struct pk_cpu *c, struct task_struct *task)
-{
-	__u64 rq;
-
-	if (likely(c->percpu) || !config.runqueues)
-		return;
-	rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
-	if (rq)
-		c->percpu = rq - config.runqueues;
-}
 
 /*
  * Are the hooks on, and were they at the last sample? To keep a budget they are attached for a

@@ -83,30 +83,22 @@ static __always_inline __u64 pk_process_of_task(__u64 taskp)
 }
 
 /*
- * The label of the current process or thread, told to user space if this CPU did not do so lately. The
- * idle task is PK_IDLE.
+ * Tells user space of the current process or thread, if this CPU did not do so lately. `info` is
+ * where that is put together.
  */
-static __always_inline __u64 pk_current_label(struct pk_cpu *c, struct task_struct *task)
+static __always_inline void pk_tell_label(struct pk_cpu *c, struct task_struct *task, __u64 label,
+					  struct pk_label *info)
 {
 	struct task_struct *leader;
-	struct pk_label *info;
-	struct pk_told *told;
-	struct pk_cpu *me;
-	__u64 label;
+	struct pk_told *told = &c->told[(label * 0x9e3779b97f4a7c15ULL >> 32) & (PK_TOLD - 1)];
 
-	if (task->pid == 0)
-		return PK_IDLE;
-	label = pk_label_of(task);
-	told = &c->told[(label * 0x9e3779b97f4a7c15ULL >> 32) & (PK_TOLD - 1)];
 	if (likely(told->label == label && told->epoch == epoch &&
 		   told->exec_id == (__u32)task->self_exec_id))
-		return label;
+		return;
 	told->label = label;
 	told->epoch = epoch;
 	told->exec_id = task->self_exec_id;
 
-	me = this_cpu(); /* 6.1 takes a map's memory as a value, and no argument's */
-	info = &me->who[pk_level(me)];
 	leader = BPF_CORE_READ(task, group_leader);
 	info->start_boottime = BPF_CORE_READ(leader, start_boottime);
 	info->pid = task->tgid;
@@ -121,6 +113,18 @@ static __always_inline __u64 pk_current_label(struct pk_cpu *c, struct task_stru
 	BPF_CORE_READ_STR_INTO(&info->thread_comm, task, comm);
 	if (bpf_map_update_elem(&labels, &label, info, BPF_ANY))
 		c->stats.labels_full++;
+}
+
+/* The label of the current process or thread, told to user space. The idle task is PK_IDLE. */
+static __always_inline __u64 pk_current_label(struct pk_cpu *c, struct task_struct *task)
+{
+	struct pk_cpu *me = this_cpu(); /* 6.1 takes a map's memory as a value, and no argument's */
+	__u64 label;
+
+	if (task->pid == 0)
+		return PK_IDLE;
+	label = pk_label_of(task);
+	pk_tell_label(c, task, label, &me->who[pk_level(me)]);
 	return label;
 }
 

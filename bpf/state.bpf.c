@@ -8,6 +8,8 @@ struct labels_map labels SEC(".maps");
 struct owners_map owners SEC(".maps");
 struct scratch_map scratch SEC(".maps");
 struct votes_map votes SEC(".maps");
+struct calls_map calls SEC(".maps");
+struct waiting_calls_map waiting_calls SEC(".maps");
 
 const volatile struct pk_config config = {};
 
@@ -24,6 +26,7 @@ volatile __u32 irq_window = 0;
 volatile __u32 rows = 0;
 volatile __u32 rows_with_stacks = 0;
 volatile __u64 self = 0;
+volatile __u64 counting = 0;
 volatile __u32 epoch = 0;
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -104,12 +104,31 @@ struct scratch_map {
 	__type(value, struct pk_scratch);
 };
 
+/* What CPUs keep of calls, PK_CALL_SLOTS each; and what waits. Set before loading where it is wanted. */
+struct calls_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct pk_call);
+};
+
+struct waiting_calls_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct pk_waiting_calls);
+};
+
 extern struct counts_map counts SEC(".maps");
 extern struct stacks_map stacks SEC(".maps");
 extern struct labels_map labels SEC(".maps");
 extern struct owners_map owners SEC(".maps");
 extern struct scratch_map scratch SEC(".maps");
 extern struct votes_map votes SEC(".maps");
+extern struct calls_map calls SEC(".maps");
+extern struct waiting_calls_map waiting_calls SEC(".maps");
 
 extern const volatile struct pk_config config;
 extern volatile struct pk_addresses addresses;
@@ -126,6 +145,7 @@ extern volatile __u32 irq_window; /* the same of the hooks on interrupts */
 extern volatile __u32 rows; /* of the table of counts in use */
 extern volatile __u32 rows_with_stacks; /* how many there may be before new ones get no stacks */
 extern volatile __u64 self; /* label of the process that records; 0 before it is known */
+extern volatile __u64 counting; /* calls are counted now */
 extern volatile __u32 epoch; /* grows when user space has taken the tables: labels are to be told anew */
 
 static __always_inline struct pk_cpu *this_cpu(void)

@@ -92,6 +92,23 @@ static __noinline int pk_timer_slow(struct pk_cpu *c, __u64 socket, __u8 vec)
 	return 0;
 }
 
+/* Calls in the functions of timers, of either kind, are for whom the timers are. */
+static __noinline int pk_timer_calls(struct pk_cpu *c, __u8 vec)
+{
+	__u64 timer, function, socket;
+
+	if (!c || c->calls_vec != 1 + vec)
+		return 0;
+	socket = pk_socket_expiring(c, vec);
+	if (socket)
+		return pk_calls_are_for(c, socket, PK_CALL_HOW(PK_BASIS_OWNER, PK_EXPIRED));
+	timer = vec == PK_VEC_HRTIMER ? c->hrtimer : c->expiring;
+	function = vec == PK_VEC_HRTIMER ? 0 : pk_timer_function(timer);
+	if (function && function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT])
+		return pk_calls_are_for_party(c, pk_sleeper(c, timer), PK_BASIS_OWNER);
+	return pk_calls_are_for_party(c, pk_noted(pk_timer_object(timer)), PK_BASIS_QUEUER);
+}
+
 /* What a timer can settle: what came before it, or before the vector was known. */
 static __always_inline bool pk_waits_for_timer(struct pk_cpu *c)
 {
@@ -104,6 +121,8 @@ int BPF_PROG(pk_timer_expire, struct timer_list *timer)
 	struct pk_cpu *c = pk_hook();
 
 	c->expiring = (__u64)timer;
+	if (pk_calls_wanted(c))
+		pk_timer_calls(c, PK_VEC_TIMER);
 	if (likely(!pk_waits_for_timer(c)))
 		return 0;
 	return pk_timer_slow(c, pk_socket_expiring(c, PK_VEC_TIMER), PK_VEC_TIMER);
@@ -117,6 +136,8 @@ int BPF_PROG(pk_hrtimer_expire, struct hrtimer *timer)
 	if (!timer->is_soft)
 		return 0;
 	c->hrtimer = (__u64)timer;
+	if (pk_calls_wanted(c))
+		pk_timer_calls(c, PK_VEC_HRTIMER);
 	if (likely(!pk_waits_for_timer(c)))
 		return 0;
 	return pk_timer_slow(c, pk_socket_expiring(c, PK_VEC_HRTIMER), PK_VEC_HRTIMER);

@@ -23,6 +23,8 @@ enum {
 	PK_TOLD = 16,       /* labels that a CPU knows to be fresh in their table; a power of two */
 	PK_PENDING = 8,     /* votes of a level that a CPU keeps; a power of two */
 	PK_EXACT_ROWS = 8,  /* rows of exact time that a CPU keeps; a power of two */
+	PK_CALL_SLOTS = 4096,    /* counts of calls that a CPU keeps; a power of two */
+	PK_CALLS_PENDING = 128,  /* calls in a softirq whose party is not known yet; a power of two */
 	PK_COMM_LEN = 16,
 	PK_NAME_LEN = 128, /* of a kernel symbol as the ksym iterator hands it out */
 	PK_MODULE_LEN = 56,
@@ -82,6 +84,7 @@ enum pk_kind {
 	PK_INTERRUPT = 6, /* a hard interrupt, by its entry and exit; .vec says which kind */
 	PK_STOLEN = 7,    /* not this machine's time */
 	PK_MEASURED = 8,  /* a task's turn or a softirq, by its entry and exit; .vec says which */
+	PK_CALLS = 9,     /* calls of a function: .kstack, from .ustack; .samples of them */
 };
 
 /* Softirq vectors as the kernel numbers them (include/linux/interrupt.h). */
@@ -207,6 +210,53 @@ struct pk_exact {
 };
 static_assert(sizeof(struct pk_exact) == 40, "pk_exact has no hidden padding");
 
+/*
+ * Calls of one function from one place for one party that are not in the tables yet: a line of the
+ * cache. Whoever finds it locked does without it.
+ */
+struct pk_call {
+	__u64 function;
+	__u64 caller; /* where it returns to; 0: not known */
+	__u64 served; /* label or, with PK_OBJECT, object */
+	__u64 count;
+	__u32 lock;
+	__u32 how; /* see PK_CALL_HOW */
+	__u64 pad[3];
+};
+static_assert(sizeof(struct pk_call) == 64, "pk_call is a line of the cache");
+
+/* Why the party is it, and what to say where nobody owns it. */
+#define PK_CALL_HOW(basis, reason) ((basis) | (reason) << 8)
+#define PK_CALL_BASIS(how) ((how) & 0xff)
+#define PK_CALL_REASON(how) ((how) >> 8 & 0xff)
+/* The party is the thread itself: it is a kernel thread that nobody gave any work. */
+#define PK_CALL_OF_THREAD (1U << 16)
+
+#define PK_NO_CALL (~0U)
+
+/* Of a CPU: calls in a softirq that wait for it to be known whom they are for, in a ring. */
+struct pk_waiting_calls {
+	__u32 start; /* numbers of calls, of which the low bits are places */
+	__u32 end;
+	__u32 next; /* from here on they are for the packet to come; PK_NO_CALL: none is */
+	__u32 how;  /* of those that are being counted */
+	__u64 party;
+	__u64 packet; /* that is being received, and what its headers say; 0: none was yet */
+	__u64 datagram;
+	__u64 object;
+	__u64 listener;
+	__u32 reason;
+	__u32 shared;
+	struct {
+		__u64 function;
+		__u64 caller;
+	} call[PK_CALLS_PENDING];
+	struct pk_label who[PK_LEVELS]; /* to be told, by pk_call_level() */
+};
+static_assert(sizeof(struct pk_waiting_calls) ==
+		      64 + 16 * PK_CALLS_PENDING + PK_LEVELS * sizeof(struct pk_label),
+	      "pk_waiting_calls has no hidden padding");
+
 /* For whom an object is, as noted when the work was given. */
 struct pk_note {
 	__u64 check; /* object ^ party */
@@ -313,6 +363,7 @@ struct pk_config {
 	__u64 share_calls;        /* functions that CPUs call for one another: by votes, not by notes */
 	__u64 measure;            /* all of the time, by entry and exit */
 	__u64 threads;            /* labels are threads', not processes' */
+	__u64 calls;              /* calls of functions are counted, too */
 };
 
 /*
@@ -338,6 +389,10 @@ struct pk_stats {
 	__u64 rows_shortened; /* samples that lost their stacks for a row to find a place */
 	__u64 labels_full;
 	__u64 votes_full;
+	__u64 calls;           /* counted */
+	__u64 calls_lost;      /* that found no place in the tables */
+	__u64 calls_shortened; /* whose caller was left out for want of rows */
+	__u64 calls_voted;     /* that could not wait to be known whom they are for */
 };
 
 /* What a packet's headers say. */
@@ -462,6 +517,14 @@ struct pk_cpu {
 	struct pk_label who[PK_LEVELS]; /* to be told, by pk_level() */
 	struct pk_key row[PK_LEVELS]; /* for looking up counts, by pk_level() */
 	__u64 percpu;     /* base of this CPU's per-CPU area, 0 before it is known */
+
+	/* Where calls are counted; see calls.bpf.h. */
+	__u64 calls_for;     /* whom the softirq that runs is for; 0: not known yet */
+	__u32 calls_how;     /* see PK_CALL_HOW */
+	__u32 calls_vec;     /* 1 + the vector that runs; 0: none does */
+	__u64 calls_thread;  /* the thread that called last, */
+	__u64 calls_process; /* and its process's label */
+	__u64 calls_busy[PK_LEVELS]; /* task in which a call is being counted, by pk_call_level() */
 
 	struct pk_stats stats;
 } __attribute__((aligned(128)));

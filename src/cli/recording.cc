@@ -15,7 +15,7 @@ void settle(RecordingOptions& o, const CommandLine& line) {
 
 }  // namespace
 
-void add_recording_options(ArgParser& parser, RecordingOptions& o) {
+void add_target_options(ArgParser& parser, RecordingOptions& o) {
   parser.add("-a,--all", o.all, "Every process (the default without a command)");
   parser.add("-p,--pid", o.record.target.pids, "Processes, with their children")
       .separated_by(',')
@@ -29,6 +29,14 @@ void add_recording_options(ArgParser& parser, RecordingOptions& o) {
   parser.add("-d,--duration", o.record.seconds, "Stop after that many seconds")
       .type("SECONDS")
       .positive();
+  parser.add("--threads", o.record.threads, "Tell threads apart, too (report --by thread)");
+  parser.footer(
+      "COMMAND and its arguments stand behind --; without one, recording ends with -d or "
+      "at an interrupt (Ctrl-C).");
+}
+
+void add_recording_options(ArgParser& parser, RecordingOptions& o) {
+  add_target_options(parser, o);
   parser
       .add("--budget", o.budget_percent,
            "Of each CPU's time, what the hooks may take; above, they are on for a part of the time")
@@ -37,10 +45,6 @@ void add_recording_options(ArgParser& parser, RecordingOptions& o) {
       .show_default();
   parser.add("--no-attribution", o.sample_only,
              "Sample only: no hooks, asynchronous work stays unclaimed");
-  parser.add("--threads", o.record.threads, "Tell threads apart, too (report --by thread)");
-  parser.footer(
-      "COMMAND and its arguments stand behind --; without one, recording ends with -d or "
-      "at an interrupt (Ctrl-C).");
 }
 
 std::optional<Recording> record_as_asked(RecordingOptions& options, const CommandLine& line,

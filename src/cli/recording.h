@@ -16,6 +16,9 @@ struct RecordingOptions {
   double budget_percent = 1;
 };
 
+// Whom to record, for how long, and how many samples to take.
+void add_target_options(ArgParser& parser, RecordingOptions& o);
+// These, and what else can be said of a recording.
 void add_recording_options(ArgParser& parser, RecordingOptions& o);
 
 // Nothing where it has complained; `status` is then how to end.

@@ -7,6 +7,8 @@
 #include "cli/terminal.h"
 #include "model/pprof.h"
 #include "report/address_range.h"
+#include "report/calls_json.h"
+#include "report/calls_text.h"
 #include "report/flat_text.h"
 #include "report/graph_text.h"
 #include "report/histogram_json.h"
@@ -37,6 +39,7 @@ using Report = std::string (*)(const Profile&, const ReportOptions&);
 
 Report report_of(const std::string& view, bool json) {
   if (view == "flat") return json ? flat_json : flat_text;
+  if (view == "calls") return json ? calls_json : calls_text;
   if (view == "graph") return json ? graph_json : graph_text;
   if (json) return report_json;
   return view == "tree" ? tree_text : ledger_text;
@@ -105,9 +108,9 @@ void add_report(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
   ArgParser sub = parser.subcommand("report", "Show a recorded profile; needs no privilege");
   sub.add("file", options->file, "Profile written by `pkprof record`").type("FILE").show_default();
-  sub.add("--view", options->view, "ledger, flat, graph, tree or histogram")
+  sub.add("--view", options->view, "ledger, flat, graph, tree, calls or histogram")
       .type("VIEW")
-      .one_of({"ledger", "flat", "graph", "tree", "histogram"})
+      .one_of({"ledger", "flat", "graph", "tree", "calls", "histogram"})
       .show_default();
   sub.add("--pid", options->pids, "Only what these processes were served")
       .separated_by(',')

@@ -81,6 +81,11 @@ std::optional<double> share_of_clock(uint64_t period_ns, int rounds) {
 CostMeter::CostMeter(ByGroup hook_programs, HookOverhead overhead)
     : hooks_(std::move(hook_programs)), overhead_(overhead), used_at_start_(used_ns()) {}
 
+void CostMeter::watch(HookGroup group, std::vector<int> programs) {
+  close();
+  hooks_[static_cast<size_t>(group)] = std::move(programs);
+}
+
 CostMeter::Runs CostMeter::runs_of(int program) {
   bpf_prog_info info{};
   uint32_t size = sizeof(info);

@@ -69,6 +69,7 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
   Capability sampling{"sampling", false, "", "nothing can be recorded"};
   KernelSideOptions options;
   options.measure = true;
+  options.calls = find_call_facilities(facts);
   auto side = KernelSide::load(facts, options);
   if (side) {
     if (symbols) {
@@ -101,6 +102,7 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
   Capability& owners = d.capabilities.back();
   owners.how =
       owners.works ? "task_file iterator" : "this kernel has no task_file iterator for BPF";
+  d.capabilities.push_back(calls_capability(options.calls));
   const bool offsets = facts.percpu_offset("kstat") && facts.percpu_offset("runqueues") &&
                        facts.preempt_count_offset();
   d.capabilities.push_back({"softirq runs told apart", offsets,

@@ -27,6 +27,7 @@ constexpr const char* completing = "disks: completed requests";
 constexpr const char* reclaiming = "memory: who makes kswapd run";
 constexpr const char* compacting = "memory: who makes kcompactd run";
 constexpr const char* interrupts = "interrupts: exact time";
+constexpr const char* all_calls = "counting calls in softirqs";
 constexpr const char* all_time = "measuring all of the time";
 constexpr const char* sleepers = "interrupts: whose timers";
 constexpr const char* calls = "interrupts: who has other CPUs call functions";
@@ -59,6 +60,7 @@ constexpr Need needs[] = {
     {compacting, "the work of kcompactd stays unclaimed"},
     {interrupts, "the time of hard interrupts is charged to whatever was interrupted"},
     {all_time, "pkprof stat cannot measure"},
+    {all_calls, "calls in softirqs stay unclaimed"},
     {sleepers, "timers' interrupts are the kernel's"},
     {calls, "function calls between CPUs are the kernel's"},
     {reschedules, "reschedule interrupts are the kernel's"},
@@ -128,6 +130,8 @@ constexpr Hook hooks[] = {
     {"pk_sched_switch", all_time, "sched_switch", 3, false, 0, HookGroup::measure},
     {"pk_softirq_entry", all_time, "softirq_entry", 1, false, 0, HookGroup::measure},
     {"pk_softirq_exit", all_time, "softirq_exit", 1, false, 0, HookGroup::measure},
+    {"pk_calls_softirq_entry", all_calls, "softirq_entry", 1, false, 0, HookGroup::calls},
+    {"pk_calls_softirq_exit", all_calls, "softirq_exit", 1, false, 0, HookGroup::calls},
 };
 
 }  // namespace

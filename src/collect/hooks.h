@@ -22,8 +22,9 @@ enum class HookGroup {
   work,        // for each packet, page or timer
   interrupts,  // for each hard interrupt
   measure,     // for each task's turn and each softirq; only where all of the time is measured
+  calls,       // for each softirq and each call; only where calls are counted
 };
-inline constexpr size_t hook_groups = 4;
+inline constexpr size_t hook_groups = 5;
 
 // Of each run of a hook, whatever it does, ns.
 struct HookOverhead {

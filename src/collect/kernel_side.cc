@@ -67,7 +67,8 @@ uint32_t owners_for_open_files() {
 bool is_asked_for(const Need& need, const KernelSideOptions& options) {
   return std::ranges::any_of(all_hooks(), [&](const Hook& h) {
     return h.need == std::string_view(need.name) &&
-           (h.group != HookGroup::measure || options.measure);
+           (h.group != HookGroup::measure || options.measure) &&
+           (h.group != HookGroup::calls || options.calls.any());
   });
 }
 
@@ -80,6 +81,7 @@ void KernelSide::Impl::choose(const KernelFacts& facts) {
   for (const Hook& hook : all_hooks()) {
     if (!options.hooks || refused.contains(hook.program) || !hook_exists(hook, facts)) continue;
     if (hook.group == HookGroup::measure && !options.measure) continue;
+    if (hook.group == HookGroup::calls && !options.calls.any()) continue;
     if (ways.try_emplace(hook.need, hook.way).first->second == hook.way) hooks.push_back(&hook);
   }
 }
@@ -119,6 +121,11 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   s->bss->period = 1'000'000'000 / options.frequency_hz;
   s->bss->rows_with_stacks = room.counts / 4 * 3;
   s->rodata->config.threads = options.threads;
+  s->rodata->config.calls = options.calls.any();
+  if (options.calls.any()) {
+    bpf_map__set_max_entries(s->maps.calls, cpus * PK_CALL_SLOTS);
+    bpf_map__set_max_entries(s->maps.waiting_calls, cpus);
+  }
   if (getrandom(&s->rodata->config.seed, sizeof(__u64), 0) < 0)
     s->rodata->config.seed = monotonic_ns();
 
@@ -129,6 +136,8 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
         name == "pk_sample" || name == "pk_warm" || name == "pk_introduce" ||
         (name == "pk_measure_now" && options.measure) || (name == "pk_empty" && options.hooks) ||
         (name == "pk_iter_sockets" && options.hooks) ||
+        (name.starts_with("pk_call_fentry") && options.calls.each) ||
+        (name.starts_with("pk_call_multi") && options.calls.many) ||
         std::any_of(hooks.begin(), hooks.end(), [&](const Hook* h) { return h->program == name; });
     bpf_program__set_autoload(program, wanted && !refused.contains(std::string(name)));
   }
@@ -175,6 +184,7 @@ KernelSide::Room KernelSide::room_for(const KernelSideOptions& options, uint32_t
   constexpr uint64_t most = 262144;
   constexpr uint32_t most_stacks_held = 65536;
   if (options.held) return {.counts = most, .stacks = most_stacks_held};
+  if (options.calls.any()) return {.counts = most, .stacks = most_stacks_held};
   const auto entries = static_cast<uint32_t>(std::bit_ceil(
       std::clamp(2 * options.frequency_hz * cpus, options.measure ? least_measured : least, most)));
   return {.counts = entries, .stacks = entries};
@@ -209,6 +219,7 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSideOp
     impl->warm_tables();
   }
   impl->introduce();
+  if (auto r = impl->map_calls(); !r) return std::unexpected(r.error());
   return KernelSide(std::move(impl));
 }
 
@@ -300,6 +311,7 @@ void KernelSide::set_frequency(uint64_t hz) {
 
 void KernelSide::disable() {
   for (const Fd& fd : impl_->samplers) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+  count_calls(false);
   measure_now();
   impl_->skeleton->bss->started = 0;
 }
@@ -341,6 +353,8 @@ std::vector<int> KernelSide::hook_programs(HookGroup group) const {
     if (h.hook->group == group && seen.insert(h.hook->program).second)
       fds.push_back(
           bpf_program__fd(bpf_object__find_program_by_name(impl_->skeleton->obj, h.hook->program)));
+  if (group == HookGroup::calls)
+    for (const Fd& fd : impl_->call_programs) fds.push_back(fd.get());
   return fds;
 }
 

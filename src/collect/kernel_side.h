@@ -9,11 +9,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "collect/call_facilities.h"
+#include "collect/call_targets.h"
 #include "collect/capability.h"
 #include "collect/facts.h"
 #include "collect/functions.h"
@@ -30,6 +33,7 @@ struct KernelSideOptions {
   bool threads = false;  // labels are threads', see PK_ANY_THREAD
   bool hooks = true;     // false: the sampler alone, for benchmarks
   bool measure = false;  // all of the time by entry and exit, and no user stacks
+  CallFacilities calls;  // by which calls of functions are to be counted, if they are
 };
 
 // What went wrong, by name, for Meta::counters.
@@ -63,6 +67,21 @@ class KernelSide {
   // Of the sampling clock, while it runs.
   void set_frequency(uint64_t hz);
   void disable();  // no sample after this
+
+  // Attaches programs that count the calls of these functions, by what the options allow; takes
+  // some ten milliseconds for each function, or for all of many. Nothing is counted before
+  // count_calls(true).
+  struct CallsAttached {
+    size_t functions = 0;
+    std::string how;                   // "fentry"
+    std::vector<std::string> refused;  // functions that cannot be counted here
+  };
+  CallsAttached attach_calls(const KernelFacts& facts, std::span<const CallTarget> targets);
+  void count_calls(bool on);
+  void detach_calls();
+  // Calls that were not counted because they came while a program that counts was at work on the
+  // same CPU.
+  [[nodiscard]] uint64_t missed_calls() const;
 
   // Finds out who holds which socket. Returns false where the kernel has no such iterator.
   bool ask_owners();

@@ -4,10 +4,13 @@
 #pragma once
 
 #include <bpf/libbpf.h>
+#include <sys/mman.h>
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +29,45 @@ struct LinkFree {
 };
 using Skeleton = std::unique_ptr<pkprof_bpf, SkeletonFree>;
 using Link = std::unique_ptr<bpf_link, LinkFree>;
+
+// The kernel side's entries are locked by whoever uses one, in the kernel for well under a
+// microsecond. Returns whether it could be used.
+template <typename Use>
+bool with_lock(uint32_t& word, Use use) {
+  constexpr int most_tries = 100'000;
+  std::atomic_ref lock(word);
+  for (int i = 0; i < most_tries; ++i) {
+    uint32_t free = 0;
+    if (!lock.compare_exchange_weak(free, 1, std::memory_order_acquire)) continue;
+    use();
+    lock.store(0, std::memory_order_release);
+    return true;
+  }
+  return false;
+}
+
+// A table of the kernel's in our memory.
+template <typename Entry>
+class MappedTable {
+ public:
+  MappedTable() = default;
+  MappedTable(const MappedTable&) = delete;
+  MappedTable& operator=(const MappedTable&) = delete;
+  ~MappedTable() {
+    if (!entries_.empty()) munmap(entries_.data(), entries_.size_bytes());
+  }
+  Result<> map(int fd, size_t entries) {
+    void* memory =
+        mmap(nullptr, entries * sizeof(Entry), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) return fail_errno("mapping a table of the kernel side");
+    entries_ = {static_cast<Entry*>(memory), entries};
+    return {};
+  }
+  [[nodiscard]] std::span<Entry> entries() const { return entries_; }
+
+ private:
+  std::span<Entry> entries_;
+};
 
 struct KernelSide::Impl {
   Skeleton skeleton;
@@ -51,6 +93,12 @@ struct KernelSide::Impl {
   std::vector<const Hook*> hooks;  // loaded ones
   Capabilities capabilities;
   std::set<std::string> refused;  // programs, with why
+  // Calls: the programs that count, with their links, and what CPUs keep.
+  std::vector<Fd> call_programs;
+  std::vector<Fd> call_links;
+  uint64_t missed_before = 0;  // before counting began
+  MappedTable<pk_call> calls;
+  MappedTable<pk_waiting_calls> waiting_calls;
 
   Result<> open(const KernelFacts& facts, CoreTypes& types);
   Result<> open_and_load(const KernelFacts& facts);
@@ -58,6 +106,11 @@ struct KernelSide::Impl {
   Result<> use_tables(int which, std::launch stacks_update, uint32_t rows = 0);
   void run_everywhere(bpf_program* program);
   void warm_tables();
+  Result<> map_calls();
+  bool attach_call(const KernelFacts& facts, const CallTarget& target);
+  size_t attach_calls(bpf_program* program, std::span<const CallTarget* const> targets,
+                      std::vector<std::string>& left_out, int& tries);
+  void take_calls(Tables& out);
   void introduce();
   void note(const char* name, bool works, std::string how, const char* costs) {
     capabilities.push_back({name, works, std::move(how), costs});

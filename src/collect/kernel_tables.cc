@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <atomic>
 
 #include "collect/clock.h"
 #include "collect/kernel_side_impl.h"
@@ -100,6 +99,7 @@ Result<KernelSide::Tables> KernelSide::take() {
     return std::unexpected(r.error());
   if (auto r = read_labels_and_votes(*m.skeleton, Keep::no, out); !r)
     return std::unexpected(r.error());
+  m.take_calls(out);
   m.skeleton->bss->epoch = m.skeleton->bss->epoch + 1;
   return out;
 }
@@ -170,21 +170,6 @@ Result<> KernelSide::reset() {
 
 namespace {
 
-// Accounts are locked by whoever uses one, in the kernel for well under a microsecond. A CPU that
-// finds one locked does without it.
-template <typename Use>
-void with_slot(pk_slot& slot, Use use) {
-  constexpr int most_tries = 100'000;
-  std::atomic_ref lock(slot.lock);
-  for (int i = 0; i < most_tries; ++i) {
-    uint32_t free = 0;
-    if (!lock.compare_exchange_weak(free, 1, std::memory_order_acquire)) continue;
-    use();
-    lock.store(0, std::memory_order_release);
-    return;
-  }
-}
-
 KernelSide::Rest read_rest(pkprof_bpf& skeleton, Keep keep) {
   KernelSide::Rest rest;
   const auto clear = [keep](auto& what) {
@@ -192,7 +177,7 @@ KernelSide::Rest read_rest(pkprof_bpf& skeleton, Keep keep) {
   };
   for (pk_slot& slot : skeleton.bss->slots) {
     if (!slot.used) continue;
-    with_slot(slot, [&] {
+    with_lock(slot.lock, [&] {
       for (uint32_t i = 0; i < slot.used && i < PK_SLOT_CHARGES; ++i)
         rest.slots.emplace_back(slot.object, slot.charge[i]);
       clear(slot.used);
@@ -265,6 +250,9 @@ std::map<std::string, uint64_t> kernel_counters(const pk_stats& stats) {
       {"samples without a stack for want of rows", stats.rows_shortened},
       {"labels without room", stats.labels_full},
       {"votes without room", stats.votes_full},
+      {"calls without room", stats.calls_lost},
+      {"calls without their caller for want of rows", stats.calls_shortened},
+      {"calls in softirqs that could not wait, shared by votes", stats.calls_voted},
   };
 }
 
@@ -279,6 +267,7 @@ std::vector<uint64_t> KernelSide::hook_runs(HookGroup group) const {
     const auto& cpu = impl_->skeleton->bss->cpus[i];
     runs[i] = group == HookGroup::work         ? cpu.hits
               : group == HookGroup::interrupts ? cpu.irq_hits
+              : group == HookGroup::calls      ? cpu.stats.calls
                                                : cpu.rare_hits;
   }
   return runs;

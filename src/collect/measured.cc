@@ -24,7 +24,8 @@ struct Time {
 using Times = std::map<Whole, Time>;
 
 bool is_sampled(const pk_key& key) {
-  return key.kind != PK_INTERRUPT && key.kind != PK_STOLEN && key.kind != PK_MEASURED;
+  return key.kind != PK_INTERRUPT && key.kind != PK_STOLEN && key.kind != PK_MEASURED &&
+         key.kind != PK_CALLS;
 }
 
 // Between the vectors a softirq's loop is not measured, and is part of the turn.

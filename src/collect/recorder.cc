@@ -7,6 +7,7 @@
 #include <span>
 
 #include "collect/sources.h"
+#include "model/source.h"
 
 namespace pkprof {
 
@@ -275,6 +276,8 @@ std::string Recorder::source_of(const pk_key& key, const Label& ran_on, Frames k
       return interrupt_source(key, kernel);
     case PK_STOLEN:
       return "steal";
+    case PK_CALLS:
+      return std::string(counted_calls);
     default:
       break;
   }
@@ -301,6 +304,9 @@ LabelId Recorder::served_label(Profile& p, const pk_key& key, const Label& ran_o
   Label label;
   const bool of_kernel = key.kind == PK_KTHREAD ? kthread_of_kernel(kthread_name(ran_on.comm))
                          : key.kind == PK_WORK  ? work_of_kernel(work_name(key))
+                         // A kernel thread that nobody gave any work.
+                         : key.kind == PK_CALLS && key.ran_on >> 32
+                             ? kthread_of_kernel(kthread_name(ran_on.comm))
                          : key.kind == PK_INTERRUPT
                              ? key.vec == PK_EXACT_CALL &&
                                    (kernel.empty() || call_of_kernel(function_name(kernel.front())))
@@ -332,6 +338,16 @@ uint32_t Recorder::name_thread(Profile& profile, LabelId process, uint64_t label
   const uint32_t thread = processes_.thread_of(label);
   if (thread) profile.name_thread(process, thread, processes_.thread_name(label));
   return thread;
+}
+
+// Of an interrupt, the function that was called; of calls, the function and where it was called.
+std::vector<FrameId> Recorder::functions_of(const pk_key& key) {
+  std::vector<FrameId> functions;
+  if (key.kind != PK_INTERRUPT && key.kind != PK_CALLS) return functions;
+  if (key.kstack) functions.push_back(stacks_.kernel_frame(key.kstack));
+  // A return address may lie behind the function it returns to.
+  if (key.kind == PK_CALLS && key.ustack) functions.push_back(stacks_.kernel_frame(key.ustack - 1));
+  return functions;
 }
 
 void Recorder::add_special(uint64_t special, uint64_t ns) {
@@ -376,13 +392,9 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
                  : key.ran_on == PK_HOST ? LabelKind::other
                                          : LabelKind::kernel;
     const bool exact = key.kind == PK_INTERRUPT;
-    // Of an interrupt: the function that was called.
-    const FrameId handler = exact && key.kstack ? stacks_.kernel_frame(key.kstack) : 0;
-    Frames kernel;
-    if (!exact)
-      kernel = stacks_.kernel(key.kstack);
-    else if (key.kstack)
-      kernel = {&handler, 1};
+    const bool calls = key.kind == PK_CALLS;
+    const std::vector<FrameId> functions = functions_of(key);
+    const Frames kernel = exact || calls ? Frames(functions) : stacks_.kernel(key.kstack);
     const bool served_other =
         key.served_kind == PK_SERVED_LABEL && is_process(key.served) && !selected(key.served);
     // Kernel threads are of no target, but what runs on them may be for one.
@@ -404,7 +416,7 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
     if (!served_other || stacks_of_others) {
       if (key.kind != PK_IDLING)
         for (const FrameId f : kernel) stack.push_back(move_frame(f));
-      if (key.kind != PK_USER) stack.push_back(pseudo(source));
+      if (key.kind != PK_USER && !calls) stack.push_back(pseudo(source));
       if (!served_other && has_user_stack(key)) {
         if (key.kind == PK_SOFTIRQ && key.syscall != PK_NO_SYSCALL)
           stack.push_back(pseudo("syscall:" + syscall_name(key.syscall, key.compat)));
@@ -413,7 +425,7 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
     }
     sample.stack = profile.stack(stack);
     SampleValue value;
-    (exact ? value.calls : value.count) = count.samples;
+    (exact || calls ? value.calls : value.count) = count.samples;
     value.ns = count.ns;
     if (exact) value.exact_ns = count.ns;
     profile.add(sample, value);

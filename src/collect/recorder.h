@@ -90,6 +90,7 @@ class Recorder {
   std::string interrupt_source(const pk_key& key, Frames kernel);
   std::string function_name(FrameId frame) const;
   std::string work_name(const pk_key& key);
+  std::vector<FrameId> functions_of(const pk_key& key);
   LabelId served_label(Profile& p, const pk_key& key, const Label& ran_on, Frames kernel);
   // The thread that a label is of, with its name in the profile; 0 for none.
   uint32_t name_thread(Profile& profile, LabelId process, uint64_t label) const;

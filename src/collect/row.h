@@ -15,14 +15,16 @@ struct Row {
   bool operator==(const Row& o) const { return std::memcmp(&key, &o.key, sizeof(key)) == 0; }
 };
 
-// Whether key.kstack names a stack; of what is measured by entry and exit it is a function.
+// Whether key.kstack names a stack; of what is measured by entry and exit, and of calls, it is a
+// function.
 inline bool has_kernel_stack(const pk_key& key) {
-  return key.kstack && key.kind != PK_INTERRUPT && key.kind != PK_MEASURED;
+  return key.kstack && key.kind != PK_INTERRUPT && key.kind != PK_MEASURED && key.kind != PK_CALLS;
 }
 
-// Whether key.ustack names one; of a piece of work it is its function.
+// Whether key.ustack names one; of a piece of work it is its function, of a call where it came
+// from.
 inline bool has_user_stack(const pk_key& key) {
-  return key.ustack && key.kind != PK_WORK;
+  return key.ustack && key.kind != PK_WORK && key.kind != PK_CALLS;
 }
 
 inline bool has_stack(const pk_key& key) {

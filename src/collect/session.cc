@@ -35,6 +35,15 @@ constexpr uint64_t cost_interval_ns = 1'000'000'000;  // between windows, at lea
 constexpr uint64_t pace_interval_ns = 100'000'000;
 constexpr uint64_t settle_interval_ns = 5'000'000'000;  // of what fell into pauses of the hooks
 
+// The first of them, for a message.
+std::string listed(const std::vector<std::string>& names) {
+  constexpr size_t most = 8;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < most; ++i) text += (i ? ", " : "") + names[i];
+  if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
+  return text;
+}
+
 class Session {
  public:
   explicit Session(const RecordOptions& options)
@@ -44,12 +53,17 @@ class Session {
  private:
   Result<> prepare();
   Result<> start();
-  void wait();
+  Result<> wait();
   uint64_t turn(uint64_t now);
   void keep_budget();
   Result<> drain(bool last = false);
   Result<> finish(Profile& profile);
   bool hand_over();
+  [[nodiscard]] bool is_to_look() const {
+    return options_.calls && options_.calls->functions.empty();
+  }
+  Result<> attach_calls(const std::vector<std::string>& functions);
+  Result<> count_what_is_hot();
   void fill_meta(Profile& profile, uint64_t until);
   uint64_t interrupt_ns();
   [[nodiscard]] uint64_t period_ns() const { return 1'000'000'000 / options_.frequency_hz; }
@@ -62,7 +76,9 @@ class Session {
   std::optional<KernelSymbols> later_symbols_;
   UserSymbols user_symbols_;
   Processes processes_;
+  std::optional<KernelFacts> facts_;
   std::optional<KernelSide> kernel_;
+  KernelSide::CallsAttached calls_;
   std::optional<Sideband> sideband_;
   Parties parties_;
   std::optional<Recorder> recorder_;
@@ -126,7 +142,12 @@ Result<> Session::prepare() {
   });
   auto facts = KernelFacts::read();
   if (!facts) return std::unexpected(facts.error());
-  auto kernel = KernelSide::load(*facts, side);
+  facts_.emplace(std::move(*facts));
+  if (options_.calls) {
+    side.calls = find_call_facilities(*facts_);
+    if (!side.calls.any()) return fail("counting calls: " + side.calls.refused);
+  }
+  auto kernel = KernelSide::load(*facts_, side);
   if (!kernel) return std::unexpected(kernel.error());
   kernel_.emplace(std::move(*kernel));
   overhead_ = kernel_->measure_overhead();
@@ -148,9 +169,13 @@ Result<> Session::prepare() {
 Result<> Session::start() {
   if (auto r = kernel_->attach(); !r) return r;
   if (options_.hooks) owners_asked_ = kernel_->ask_owners();
+  if (options_.calls && !is_to_look())
+    if (auto r = attach_calls(options_.calls->functions); !r) return r;
   cost_.emplace(CostMeter::ByGroup{kernel_->hook_programs(HookGroup::always),
                                    kernel_->hook_programs(HookGroup::work),
-                                   kernel_->hook_programs(HookGroup::interrupts)},
+                                   kernel_->hook_programs(HookGroup::interrupts),
+                                   {},
+                                   kernel_->hook_programs(HookGroup::calls)},
                 overhead_);
   started_unix_ = unix_ns();
   started_ = monotonic_ns();
@@ -162,7 +187,37 @@ Result<> Session::start() {
   drained_ = started_;
   since_ = started_;
   settled_ = started_;
-  return kernel_->enable();
+  if (auto r = kernel_->enable(); !r) return r;
+  kernel_->count_calls(options_.calls && !is_to_look());
+  return {};
+}
+
+Result<> Session::attach_calls(const std::vector<std::string>& functions) {
+  if (!kernel_symbols_) return fail("counting calls: " + degraded_.front());
+  auto targets = find_call_targets(*kernel_symbols_, functions);
+  if (!targets) return std::unexpected(targets.error());
+  calls_ = kernel_->attach_calls(*facts_, *targets);
+  if (calls_.functions) return {};
+  return fail("counting calls: the kernel lets none of these functions be counted: " +
+              listed(calls_.refused));
+}
+
+// The look is over: what it shows as hot is counted, and the recording begins anew.
+Result<> Session::count_what_is_hot() {
+  Profile look;
+  if (auto r = drain(); !r) return r;
+  fill_meta(look, drained_);
+  recorder_->finish(look, selection(processes_, options_.target));
+  const std::vector<std::string> hot = hot_functions(look);
+  if (hot.empty()) return fail("counting calls: nothing ran in the kernel so far; name functions");
+  if (auto r = attach_calls(hot); !r) return r;
+  cost_->watch(HookGroup::calls, kernel_->hook_programs(HookGroup::calls));
+  if (auto r = drain(); !r) return r;
+  Profile meanwhile;
+  fill_meta(meanwhile, drained_);
+  recorder_->finish(meanwhile, selection(processes_, options_.target));
+  kernel_->count_calls(true);
+  return {};
 }
 
 // What the sampler leaves of the budget is the hooks'. A quarter is more than those on interrupts
@@ -207,8 +262,8 @@ uint64_t Session::turn(uint64_t now) {
   return cost_->is_open() ? std::min(next, cost_window_) : next;
 }
 
-void Session::wait() {
-  const uint64_t end =
+Result<> Session::wait() {
+  uint64_t end =
       options_.seconds > 0 ? started_ + static_cast<uint64_t>(options_.seconds * 1e9) : UINT64_MAX;
   std::vector<pollfd> fds{{signals_.fd(), POLLIN, 0}};
   if (sideband_)
@@ -217,10 +272,17 @@ void Session::wait() {
   uint64_t next_drain = started_ + drain_interval_ns / 5;
   const auto interval = static_cast<uint64_t>(options_.interval * 1e9);
   uint64_t next_interval = interval ? started_ + interval : UINT64_MAX;
+  uint64_t look_end = UINT64_MAX;
+  if (is_to_look()) look_end = started_ + static_cast<uint64_t>(options_.calls->look_seconds * 1e9);
   for (;;) {
     const uint64_t now = monotonic_ns();
     if (child_ && child_->ended()) break;
-    if (now >= end) break;
+    if (now >= look_end) {
+      if (auto r = count_what_is_hot(); !r) return r;
+      look_end = UINT64_MAX;
+      if (options_.seconds > 0) end += monotonic_ns() - started_;
+    }
+    if (now >= end && look_end == UINT64_MAX) break;
     const uint64_t next_turn = turn(now);
     if (now >= next_drain) {
       if (!drain()) break;
@@ -230,7 +292,7 @@ void Session::wait() {
       if (!hand_over()) break;
       next_interval += interval;
     }
-    const uint64_t until = std::min({next_drain, next_turn, next_interval, end});
+    const uint64_t until = std::min({next_drain, next_turn, next_interval, look_end, end});
     const uint64_t then = monotonic_ns();  // turning the hooks on takes a while
     const uint64_t left = until > then ? until - then : 0;
     const timespec timeout{static_cast<time_t>(left / 1'000'000'000),
@@ -242,6 +304,9 @@ void Session::wait() {
       next_drain = 0;
   }
   cost_->close();
+  if (look_end != UINT64_MAX)
+    return fail("counting calls: it ended before it was known what is hot; name functions");
+  return {};
 }
 
 Result<> Session::drain(bool last) {
@@ -349,6 +414,11 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   meta.degraded = degraded_;
   for (const Capability& c : kernel_->capabilities())
     if (!c.works) meta.degraded.push_back(c.name + ": " + c.how + "; " + c.costs);
+  meta.counted_functions = calls_.functions;
+  meta.counted_by = calls_.how;
+  if (!calls_.refused.empty())
+    meta.degraded.push_back("calls of " + std::to_string(calls_.refused.size()) +
+                            " functions cannot be counted here: " + listed(calls_.refused));
   for (const std::string& w : user_symbols_.warnings()) meta.degraded.push_back(w);
   meta.counters = {
       {"shared objects forgotten", parties_.forgotten()},
@@ -358,6 +428,7 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
       {"samples of objects forgotten", recorder_->forgotten()},
       {"ended processes without a row of their own", processes_.folded()},
       {"owners of sockets without room", kernel_->owners_without_room()},
+      {"calls not counted, since they interrupted counting", kernel_->missed_calls()},
       {"process events lost", sideband_ ? sideband_->lost() : 0},
   };
   meta.counters.merge(kernel_counters(stats));
@@ -375,11 +446,12 @@ Result<Recording> Session::run() {
     }
     if (options_.started) options_.started(static_cast<uint32_t>(child_->pid()));
   }
-  wait();
+  if (auto r = wait(); !r) return std::unexpected(r.error());
   kernel_->disable();
   stopped_ = monotonic_ns();
   own_cpu_ns_ = cost_->user_ns();
   for (Turns& t : turns_) t.stop(stopped_);  // what follows takes a while, and needs no hooks
+  kernel_->detach_calls();
   if (auto r = finish(recording.profile); !r) return std::unexpected(r.error());
   if (child_) recording.command_status = child_->ended() ? child_->status() : 0;
   return recording;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,14 @@ struct Target {
   std::vector<std::string> command;
 };
 
+// Counting calls of the kernel's functions besides.
+struct CallOptions {
+  // Names, or patterns as a shell has them. None: those that a look at the first seconds shows as
+  // hot. What is recorded begins with the counting, so that times and calls are of the same time.
+  std::vector<std::string> functions;
+  double look_seconds = 1;
+};
+
 struct RecordOptions {
   Target target;
   uint64_t frequency_hz = 997;
@@ -32,6 +41,7 @@ struct RecordOptions {
   bool stacks_of_others = false;
   // All of the time by entry and exit, and no stacks of user code (pkprof stat).
   bool measure = false;
+  std::optional<CallOptions> calls;
   // Each so many seconds what was since is handed over, as a profile of its own; false ends the
   // recording. The last one is what record() returns.
   double interval = 0;

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <optional>
 #include <ranges>
+#include <tuple>
 
+#include "model/source.h"
 #include "report/call_graph.h"
 #include "report/clean.h"
 #include "report/functions.h"
@@ -93,19 +95,24 @@ class PartsMaker {
 
 void PartsMaker::add_samples() {
   builder_.emplace(table_);
-  // The builder wants a scope at a time.
-  std::vector<std::pair<uint32_t, size_t>> order;
+  // The builder wants a scope at a time, and calls that were counted behind its stacks.
+  std::vector<std::tuple<uint32_t, bool, size_t>> order;
   for (size_t i = 0; i < profile_.samples().size(); ++i) {
-    const uint32_t scope = scope_of(profile_.samples()[i].key.served);
-    if (scope != no_scope) order.emplace_back(scope, i);
+    const SampleKey& key = profile_.samples()[i].key;
+    const uint32_t scope = scope_of(key.served);
+    if (scope != no_scope) order.emplace_back(scope, profile_.text(key.source) == counted_calls, i);
   }
   std::ranges::sort(order);
   std::vector<CallNodeId> root_of(profile_.labels().size() + 1, no_call_node);
-  for (const auto& [scope, i] : order) {
+  for (const auto& [scope, counted, i] : order) {
     const auto& [key, value] = profile_.samples()[i];
     const LabelId label = root_label(scope, key.served);
     if (root_of[label] == no_call_node) root_of[label] = builder_->add_root(label);
     path_of(key, scope);
+    if (counted) {
+      if (!profile_.frames_of(key.stack).empty()) builder_->add_calls(scope, path_, value.calls);
+      continue;
+    }
     const CallGraphBuilder::Share share{
         .root = root_of[label], .ns = value.ns, .calls = value.calls};
     builder_->add(scope, path_, {&share, 1});

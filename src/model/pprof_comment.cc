@@ -106,6 +106,8 @@ void meta_to_json(const Meta& meta, Json& to) {
   put(to, "cost_kernel_ns", meta.cost_kernel_ns);
   put(to, "cost_user_ns", meta.cost_user_ns);
   put(to, "unwatched_ns", meta.unwatched_ns);
+  put(to, "counted_functions", meta.counted_functions);
+  put(to, "counted_by", meta.counted_by);
   Json& degraded = to["degraded"] = Json::array();
   for (const std::string& sentence : meta.degraded) degraded.push_back(escape_text(sentence));
   Json& counters = to["counters"] = Json::object();
@@ -131,6 +133,8 @@ Meta meta_from_json(const Json& from) {
             .samples_lost = get_number(from, "samples_lost"),
             .cost_kernel_ns = get_number(from, "cost_kernel_ns"),
             .cost_user_ns = get_number(from, "cost_user_ns"),
+            .counted_functions = get_number(from, "counted_functions"),
+            .counted_by = get_text(from, "counted_by"),
             .unwatched_ns = get_number(from, "unwatched_ns")};
   for (const Json& sentence : get_array(from, "degraded"))
     meta.degraded.push_back(text_of(sentence, "degraded"));

@@ -20,4 +20,7 @@ namespace pkprof {
          word == "kthread";
 }
 
+// No source of time: calls that were counted, with the function called and its caller as the stack.
+inline constexpr std::string_view counted_calls = "calls";
+
 }  // namespace pkprof

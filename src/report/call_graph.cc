@@ -48,7 +48,8 @@ void CallGraph::complete(bool with_cycles) {
 
 void CallGraph::add_calls() {
   for (CallNode& node : nodes) {
-    node.calls = node.recursive_calls = 0;
+    node.calls = node.other_calls;
+    node.recursive_calls = 0;
     node.all_calls_counted = true;
   }
   for (const CallArc& arc : arcs) {
@@ -234,6 +235,21 @@ void CallGraphBuilder::add(uint32_t scope, std::span<const FunctionId> root_firs
   walk(root_first, sum.ns);
   add_leaf(sum);
   for (const Share& share : shares) add_call_by_root(share);
+}
+
+// A flat profile has no use for callers without time.
+void CallGraphBuilder::add_calls(uint32_t scope, std::span<const FunctionId> root_first,
+                                 uint64_t calls) {
+  if (root_first.empty()) return;
+  begin(scope);
+  const bool known = root_first.size() > 1;
+  const bool wanted = known && (!flat_ || node_of_function_[root_first[0]] != no_call_node);
+  const CallNodeId caller = wanted ? node_of(root_first[0], no_call_node) : no_call_node;
+  const CallNodeId callee = node_of(root_first.back(), caller);
+  if (caller == no_call_node || !has_calls(callee))
+    graph_.nodes[callee].other_calls += calls;
+  else
+    graph_.arcs[arc_of(caller, callee)].calls += calls;
 }
 
 CallGraph CallGraphBuilder::finish() && {

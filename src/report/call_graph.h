@@ -38,6 +38,7 @@ struct CallNode {
   uint64_t self_ns = 0;
   uint64_t total_ns = 0;          // of all stacks it is in
   uint64_t calls = 0;             // by others, where counted
+  uint64_t other_calls = 0;       // of `calls`, those that are of no arc
   uint64_t recursive_calls = 0;   // by itself
   bool all_calls_counted = true;  // however it was called; never of a root
   bool counts_itself = false;     // so calls that no arc has were none
@@ -120,6 +121,10 @@ class CallGraphBuilder {
   // scope before those of the next. Calls count for the leaf, and also for a pseudo frame right
   // above it: as many interrupts as calls of their handler.
   void add(uint32_t scope, std::span<const FunctionId> root_first, std::span<const Share> shares);
+
+  // Calls that were counted, of the last function of `root_first`, by the one before it if that is
+  // known; without any time. After the stacks of the same scope.
+  void add_calls(uint32_t scope, std::span<const FunctionId> root_first, uint64_t calls);
 
   [[nodiscard]] CallGraph finish() &&;
 

@@ -31,6 +31,7 @@ std::vector<Cell> cells_of(const Profile& profile, bool threads) {
   std::vector<Cell> cells;
   IndexTable index;
   for (const auto& [key, value] : profile.samples()) {
+    if (profile.text(key.source) == counted_calls) continue;
     const Cell cell{key.ran_on,
                     key.served,
                     key.source,

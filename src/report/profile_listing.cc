@@ -8,6 +8,7 @@
 #include <numeric>
 #include <ranges>
 
+#include "model/source.h"
 #include "report/groups.h"
 #include "report/listing.h"
 
@@ -28,6 +29,7 @@ struct Weight {
   uint32_t root = 0;
   uint64_t ns = 0;
   uint64_t calls = 0;
+  bool counted = false;  // calls that were counted, and no time
 };
 
 class ProfileListing {
@@ -73,6 +75,7 @@ ListingData ProfileListing::run(ListingKind kind) {
       continue;
     }
     Weight weight{.stack = key.stack, .root = key.served, .ns = value.ns, .calls = value.calls};
+    weight.counted = profile_.text(key.source) == counted_calls;
     if (profile_.labels()[key.served].kind == LabelKind::process) {
       const GroupId group = groups_.of(key.served, key.served_thread);
       weight.root = labels + group;
@@ -105,14 +108,15 @@ std::vector<bool> ProfileListing::with_calls(const std::vector<Weight>& weights)
   for (const Weight& weight : weights) {
     const auto frames = profile_.frames_of(weight.stack);
     if (weight.calls == 0) continue;
-    for (const FrameId frame : frames.first(std::min<size_t>(2, frames.size())))
+    for (const FrameId frame :
+         frames.first(std::min<size_t>(weight.counted ? 1 : 2, frames.size())))
       found[table_.of_frame[frame]] = true;
   }
   return found;
 }
 
-// By scope, stack and root: of the last first, in as many passes, since numbers that are indices
-// are sorted by counting them.
+// By scope, stack and root, counted calls behind the rest: of the last first, in as many passes,
+// since numbers that are indices are sorted by counting them.
 void ProfileListing::sort(std::vector<Weight>& weights) const {
   std::vector<Weight> sorted(weights.size());
   const auto pass = [&](size_t keys, auto key_of) {
@@ -125,6 +129,7 @@ void ProfileListing::sort(std::vector<Weight>& weights) const {
   const size_t groups = groups_.all().size();
   pass(profile_.labels().size() + groups, [](const Weight& weight) { return weight.root; });
   pass(profile_.stack_count(), [](const Weight& weight) { return weight.stack; });
+  pass(2, [](const Weight& weight) { return weight.counted ? 1U : 0U; });
   if (apart_) pass(1 + groups, [](const Weight& weight) { return weight.scope; });
 }
 
@@ -149,9 +154,16 @@ void ProfileListing::add_stacks(const std::vector<Weight>& weights, const std::v
   for (size_t i = 0; i < weights.size();) {
     const Weight& first = weights[i];
     shares.clear();
+    uint64_t counted = 0;
     for (; i < weights.size(); ++i) {
       const Weight& weight = weights[i];
-      if (weight.scope != first.scope || weight.stack != first.stack) break;
+      if (weight.scope != first.scope || weight.stack != first.stack ||
+          weight.counted != first.counted)
+        break;
+      if (weight.counted) {
+        counted += weight.calls;
+        continue;
+      }
       CallNodeId& root = roots[weight.root];
       if (root == no_call_node) root = builder.add_root(weight.root);
       if (shares.empty() || shares.back().root != root) shares.push_back({.root = root});
@@ -163,7 +175,10 @@ void ProfileListing::add_stacks(const std::vector<Weight>& weights, const std::v
       for (const FrameId frame : profile_.frames_of(first.stack) | std::views::reverse)
         path.push_back(table_.of_frame[frame]);
     }
-    builder.add(first.scope, path, shares);
+    if (first.counted)
+      builder.add_calls(first.scope, path, counted);
+    else
+      builder.add(first.scope, path, shares);
   }
   data_.graph = std::move(builder).finish();
 }

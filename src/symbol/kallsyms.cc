@@ -40,13 +40,14 @@ bool is_marker(std::string_view name) {
 }
 
 // Smaller is better. Prefixes and section markers name a place that has a better name; parts and
-// clones that the compiler made have a dot.
+// clones that the compiler made have a dot. A system call without arguments is one function for all
+// programs, those of 32 bits too.
 int alias_rank(std::string_view name, char type) {
   int rank = type == 'T' ? 0 : type == 'W' ? 1 : type == 't' ? 2 : 3;
   if (name.find('.') != std::string_view::npos) rank += 4;
   if (is_marker(name)) rank += 8;
   if (name.starts_with("__pfx_") || name.starts_with("__cfi_")) rank += 16;
-  return rank;
+  return 2 * rank + (name.starts_with("__ia32_") ? 1 : 0);
 }
 
 constexpr std::array<int8_t, 256> hex_values = [] {

@@ -45,6 +45,19 @@ class Stacks {
     return *this;
   }
 
+  // Calls that were counted, and no time.
+  Stacks& count(const std::string& path, uint64_t calls) {
+    std::vector<FrameId> frames;
+    for (const char c : path) frames.push_back(frame(c));
+    std::ranges::reverse(frames);
+    profile_.add({.ran_on = process_,
+                  .served = process_,
+                  .source = profile_.string("calls"),
+                  .stack = profile_.stack(frames)},
+                 {.calls = calls});
+    return *this;
+  }
+
   FrameId frame(char c) {
     if (c == '!')
       return profile_.frame({FrameKind::pseudo, no_mapping, 0, profile_.string("!"), 0, 0});
@@ -217,6 +230,42 @@ TEST(CallGraph, CallsWhereTheyWereCounted) {
   EXPECT_FALSE(graph.node("a").all_calls_counted);
   EXPECT_EQ(graph.node("b").calls, 9U);
   EXPECT_FALSE(graph.node("b").all_calls_counted) << "not those by c";
+}
+
+// They come with no time and no path but the caller, before and after the stacks they belong to.
+TEST(CallGraph, CountedCallsJoinTheStacks) {
+  Stacks stacks;
+  stacks.count("ab", 5).add("mab", 10).count("bc", 20).add("mabc", 30).count("xb", 2).count("b", 1);
+  const Named graph(stacks.profile());
+  EXPECT_EQ(graph.node("b").calls, 8U);
+  EXPECT_TRUE(graph.node("b").all_calls_counted);
+  EXPECT_EQ(graph.arc("a", "b").calls, 5U);
+  EXPECT_EQ(graph.arc("x", "b").calls, 2U);
+  EXPECT_EQ(graph.arc("x", "b").total_ns, 0U);
+  EXPECT_EQ(graph.arc("b", "c").calls, 20U);
+  EXPECT_TRUE(graph.node("c").all_calls_counted);
+  EXPECT_FALSE(graph.node("a").all_calls_counted)
+      << "it is a caller, and its calls were not counted";
+  EXPECT_EQ(graph.node("a").total_ns, 40U);
+  EXPECT_EQ(graph.arc(root, "m").total_ns, 40U);
+  const std::string flat = flat_text(stacks.profile(), {});
+  EXPECT_EQ(flat.find("u:x"), std::string::npos) << "it has neither time nor calls\n" << flat;
+}
+
+TEST(CallGraph, AFunctionWithACallerThatWasNotCountedHasNoCount) {
+  Stacks stacks;
+  stacks.add("mab", 10).add("mxb", 10).count("ab", 5);
+  const Named graph(stacks.profile());
+  EXPECT_EQ(graph.node("b").calls, 5U);
+  EXPECT_FALSE(graph.node("b").all_calls_counted);
+}
+
+TEST(CallGraph, RecursiveCountedCalls) {
+  Stacks stacks;
+  stacks.add("maa", 10).count("ma", 3).count("aa", 4);
+  const Named graph(stacks.profile());
+  EXPECT_EQ(graph.node("a").calls, 3U);
+  EXPECT_EQ(graph.node("a").recursive_calls, 4U);
 }
 
 TEST(CallGraph, ProcessesApartAndTogether) {

@@ -339,6 +339,55 @@ Profile called_machine() {
   return std::move(m.profile_);
 }
 
+Profile counted_machine() {
+  Machine m;
+  Profile& p = m.profile_;
+  const Labels who = make_labels(p);
+  p.meta = {.kernel = "6.18.2-test",
+            .command = "load\x1b[2J --all",
+            .cpus = 2,
+            .duration_ns = 10'000 * ms,
+            .cost_kernel_ns = 180 * ms,
+            .cost_user_ns = 20 * ms,
+            .counted_functions = 5,
+            .counted_by = "fentry",
+            .degraded = {"calls of these functions cannot be counted here: noinstr_one"},
+            .counters = {{"calls not counted, since they interrupted counting", 3},
+                         {"calls without room", 0}}};
+  const FrameId main = m.user("main");
+  const FrameId call = m.pseudo("syscall:read");
+  const FrameId entry = m.kernel("do_syscall_64");
+  const FrameId ksys = m.kernel("ksys_read");
+  const FrameId vfs = m.kernel("vfs_read");
+  const FrameId copy = m.kernel("copy_page_to_iter");
+  m.add(who.nginx, who.nginx, "syscall:read", Basis::own, m.stack({main, call, entry, ksys, vfs}),
+        400);
+  m.add(who.nginx, who.nginx, "syscall:read", Basis::own,
+        m.stack({main, call, entry, ksys, vfs, copy}), 600);
+  m.add(who.redis, who.redis, "syscall:read", Basis::own, m.stack({main, call, entry, ksys, vfs}),
+        100);
+  m.add(who.redis, who.redis, "user", Basis::own, m.stack({main}), 900);
+  const FrameId soft = m.pseudo("softirq:NET_RX");
+  const FrameId queue = m.kernel("udp_queue_rcv_skb");
+  m.add(who.nginx, who.redis, "softirq:NET_RX", Basis::consumed,
+        m.stack({soft, m.kernel("net_rx_action"), queue}), 50);
+  const auto count = [&](LabelId served, std::vector<FrameId> path, uint64_t calls) {
+    p.add({who.kernel, served, p.string("calls"), Basis::owner, m.stack(std::move(path))},
+          {.calls = calls});
+  };
+  count(who.nginx, {ksys, vfs}, 2'000);
+  count(who.nginx, {m.kernel("io_read"), vfs}, 500);  // never sampled
+  count(who.nginx, {entry, ksys}, 2'000);
+  count(who.redis, {ksys, vfs}, 100);
+  count(who.redis, {vfs}, 7);  // whose caller is not known
+  count(who.redis, {m.kernel("net_rx_action"), queue}, 1'000);
+  count(who.dropped, {m.kernel("net_rx_action"), queue}, 5);
+  count(who.kernel, {m.kernel("kthread"), m.kernel("unsampled")}, 11);
+  count(who.hostile, {entry, ksys}, 1);
+  count(who.other, {}, 77);
+  return std::move(m.profile_);
+}
+
 Profile small_machine() {
   Machine machine;
   const Labels who = make_labels(machine.profile_);
@@ -360,6 +409,8 @@ Profile random_profile(uint64_t seed, size_t samples) {
                   .sampled_hz = random() % 10000,
                   .samples_taken = random(),
                   .samples_lost = random(),
+                  .counted_functions = random(),
+                  .counted_by = random_text(random),
                   .degraded = {random_text(random), random_text(random)},
                   .counters = {{random_text(random), random()}, {"", 1}}};
   for (size_t i = 0; i < samples; ++i) {

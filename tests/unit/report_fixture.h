@@ -22,6 +22,10 @@ namespace pkprof::test {
 // main, a page fault, and interrupts whose calls were counted.
 [[nodiscard]] Profile called_machine();
 
+// 2 CPUs, 10 s: calls of the kernel's functions were counted while they were sampled, in processes
+// and for them, of others and of nobody.
+[[nodiscard]] Profile counted_machine();
+
 // Any profile at all, the same for the same seed: hostile strings, odd frames, deep stacks.
 [[nodiscard]] Profile random_profile(uint64_t seed, size_t samples);
 

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "golden.h"
+#include "report/calls_json.h"
+#include "report/calls_text.h"
 #include "report/flat_text.h"
 #include "report/graph_text.h"
 #include "report/ledger_text.h"
@@ -66,6 +68,23 @@ TEST(Golden, FlatWithCallsAndByThread) {
   expect_golden("flat-calls.txt", text);
   expect_golden("flat-by-thread.txt",
                 flat_text(test::grouped_machine(), {.by = By::thread, .apart = true}));
+}
+
+TEST(Golden, FlatAndGraphOfCountedCalls) {
+  expect_golden("flat-counted.txt", flat_text(test::counted_machine(), {.unicode = false}));
+  expect_golden("graph-counted.txt", graph_text(test::counted_machine(), {.unicode = false}));
+}
+
+TEST(Golden, Calls) {
+  const std::string text = calls_text(test::counted_machine(), {});
+  expect_harmless(text);
+  expect_golden("calls-80.txt", text);
+  const std::string wide = calls_text(test::counted_machine(), {.width = 120, .limit = 3});
+  expect_harmless(wide, 120);
+  expect_golden("calls-120.txt", wide);
+  expect_golden("calls-pid.txt", calls_text(test::counted_machine(), {.pids = {812}}));
+  expect_golden("calls.json", calls_json(test::counted_machine(), {}));
+  expect_golden("calls-none.txt", calls_text(test::small_machine(), {}));
 }
 
 TEST(Golden, Graph) {
