@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What counting calls costs a program that does little else: dd copies byte by byte, and six calls of
-# the kernel's functions for each byte are counted, by `pkprof calls`, by the same without its samples (-F 1), by
-# bpftrace, by the kernel's own function profiler and by its function tracer, which writes each call
-# to a ring. Each counts less than pkprof does: bpftrace the function, the profiler function and time,
-# the tracer function and caller; none for whom.
+# the kernel's functions for each byte are counted, by `pkprof calls`, by the same without its samples
+# (-F 1), by bpftrace, by the kernel's own function profiler (where it is built) and by its function
+# tracer, which writes each call to a ring. They count less than pkprof does: bpftrace here the
+# function, the profiler function and time, the tracer function and caller; none says for whom.
 #
 # Machines drift: in each round every one of them has a turn, in an order that rotates, and its median
 # slice is compared with that round's without any. The median of the rounds counts. All of them count
@@ -49,7 +49,6 @@ done
 work=$(mktemp -d)
 tracing=/sys/kernel/tracing
 [[ -e $tracing/trace ]] || mount -t tracefs none "$tracing"
-tracer=''
 
 reset_tracing() {
   [[ ! -e $tracing/function_profile_enabled ]] || echo 0 >"$tracing/function_profile_enabled"
@@ -57,8 +56,6 @@ reset_tracing() {
   echo >"$tracing/set_ftrace_filter"
 }
 clean_up() {
-  [[ -z $tracer ]] || kill -INT "$tracer" 2>/dev/null || true
-  wait 2>/dev/null || true
   reset_tracing
   rm -rf "$work"
 }
@@ -81,17 +78,7 @@ pkprof_counting() {
 with_bpftrace() {
   local probes=''
   for name in ${functions//,/ }; do probes+=${probes:+,}kprobe:$name; done
-  bpftrace -e "BEGIN { printf(\"ready\n\"); } $probes { @[func] = count(); }" >"$work/out" 2>&1 &
-  tracer=$!
-  for _ in {1..1200}; do
-    grep -q ready "$work/out" && break
-    sleep 0.1
-  done
-  sleep 1
-  bash "$work/slices"
-  kill -INT "$tracer"
-  wait "$tracer" || true
-  tracer=''
+  bpftrace -c "$(command -v bash) $work/slices" -e "$probes { @[func] = count(); }" >"$work/out" 2>&1
 }
 with_profiler() {
   tr , '\n' <<<"$functions" >"$tracing/set_ftrace_filter"

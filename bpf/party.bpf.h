@@ -145,7 +145,10 @@ static __always_inline __u32 pk_pending_at(__u32 level, __u64 object, __u64 part
 {
 	__u32 slot = (object ^ party * 0x9e3779b97f4a7c15ULL) >> 61;
 
-	return (level * PK_PENDING + slot) & (PK_LEVELS * PK_PENDING - 1);
+	__u64 at = level * PK_PENDING + slot;
+
+	pk_forget(at); /* or the compiler, knowing its limit, leaves out the mask, and 6.1 refuses */
+	return at & (PK_LEVELS * PK_PENDING - 1);
 }
 
 /* What was put together goes into the table of votes. */

@@ -38,8 +38,6 @@ int count(Options& o, const CommandLine& line) {
   if (!functions) return complain(functions.error().message, exit_failure);
   if (by_from_string(o.by) == By::thread) o.recording.record.threads = true;
   o.recording.record.calls = CallOptions{.functions = std::move(*functions)};
-  // Nothing is in proportion here: hooks that were off would leave calls unclaimed.
-  o.recording.budget_percent = 100;
   int status = 0;
   const auto recording = record_as_asked(o.recording, line, status);
   if (!recording) return status;

@@ -171,6 +171,7 @@ std::vector<std::string> hot_functions(const Profile& profile, size_t most) {
   std::ranges::sort(order, std::greater());
   if (order.size() > most) order.resize(most);
   std::vector<std::string> names;
+  names.reserve(order.size());
   for (auto& [time, name] : order) names.push_back(std::move(name));
   return names;
 }

@@ -230,7 +230,9 @@ void Session::keep_budget() {
   next_pace_ = now + pace_interval_ns;
   double for_work = 1;
   double for_interrupts = 1;
-  if (options_.budget < 1) {
+  // Where calls are counted nothing is in proportion: hooks that are off would leave some
+  // unclaimed.
+  if (options_.budget < 1 && !options_.calls) {
     const double left = std::max(options_.budget - pace_->cost(), options_.budget / 2);
     for_work = options_.measure ? left : left * 3 / 4;
     for_interrupts = options_.measure ? 1 : left / 4;
