@@ -112,7 +112,8 @@ GmonAbout GmonExport::about(const GmonSpace::Parts& which) const {
                   .cpus = meta.cpus,
                   .start_unix_ns = meta.start_unix_ns,
                   .duration_ns = meta.duration_ns,
-                  .idle_ns = busy_.idle_ns};
+                  .idle_ns = busy_.idle_ns,
+                  .unsampled_ns = busy_.unsampled_ns};
   for (const uint32_t part : which) {
     about.parts.push_back({.kind = parts_[part].kind});
     if (parts_[part].kind != LabelKind::process) continue;

@@ -82,7 +82,8 @@ GmonAbout from_json(const Json& from) {
                   .cpus = static_cast<uint32_t>(number_of(from.at("cpus"), max_cpus)),
                   .start_unix_ns = number_of(from.at("start_unix_ns"), UINT64_MAX),
                   .duration_ns = number_of(from.at("duration_ns"), INT64_MAX),
-                  .idle_ns = number_of(from.at("idle_ns"), INT64_MAX)};
+                  .idle_ns = number_of(from.at("idle_ns"), INT64_MAX),
+                  .unsampled_ns = number_of(from.at("unsampled_ns"), INT64_MAX)};
   for (const Json& part : list_in(from, "parts")) about.parts.push_back(part_from_json(part));
   for (const Json& file : list_in(from, "files")) about.files.push_back(text_of(file));
   functions_from_json(list_in(from, "functions"), about);
@@ -106,7 +107,8 @@ std::string encode_gmon_about(const GmonAbout& about) {
              {"cpus", about.cpus},
              {"start_unix_ns", about.start_unix_ns},
              {"duration_ns", about.duration_ns},
-             {"idle_ns", about.idle_ns}};
+             {"idle_ns", about.idle_ns},
+             {"unsampled_ns", about.unsampled_ns}};
   Json& parts = to["parts"] = Json::array();
   for (const GmonAbout::Part& part : about.parts) parts.push_back(part_to_json(part));
   Json& files = to["files"] = Json::array();

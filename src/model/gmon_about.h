@@ -36,6 +36,7 @@ struct GmonAbout {
   uint64_t start_unix_ns = 0;
   uint64_t duration_ns = 0;
   uint64_t idle_ns = 0;
+  uint64_t unsampled_ns = 0;  // of which nothing is known
   std::vector<Part> parts;
   std::vector<std::string> files;
   std::vector<FunctionAbout> functions;  // of each symbol, in their order; the last has none

@@ -226,7 +226,7 @@ Result<ListingData> GmonListing::run() {
   return std::move(data_);
 }
 
-// What was neither idle nor in these files was somebody else's, or not sampled.
+// The rest is in files that are not among these.
 void GmonListing::add_rest() {
   if (first_ == nullptr) return;
   const GmonAbout& about = *first_->about;
@@ -236,10 +236,15 @@ void GmonListing::add_rest() {
   busy.cpu_ns = static_cast<uint64_t>(std::min<unsigned __int128>(
       static_cast<unsigned __int128>(about.cpus) * about.duration_ns, UINT64_MAX / 2));
   busy.idle_ns = about.idle_ns;
-  const uint64_t known = busy.busy_ns + busy.idle_ns;
+  busy.unsampled_ns = about.unsampled_ns;
+  const uint64_t known = busy.busy_ns + busy.idle_ns + busy.unsampled_ns;
   if (known < busy.cpu_ns) busy.left_out_ns = busy.cpu_ns - known;
-  if (busy.left_out_ns != 0) data_.rest.push_back({"(in other files)", busy.left_out_ns});
-  if (busy.idle_ns != 0) data_.rest.push_back({"IDLE", busy.idle_ns});
+  const auto add = [&](const char* name, uint64_t ns) {
+    if (ns != 0) data_.rest.push_back({name, ns});
+  };
+  add("(in other files)", busy.left_out_ns);
+  add("IDLE", busy.idle_ns);
+  add("UNCLAIMED:unsampled", busy.unsampled_ns);
   std::ranges::stable_sort(data_.rest, std::greater(), &ListingData::Rest::ns);
 }
 

@@ -19,8 +19,8 @@ namespace {
 struct Numbers {
   uint64_t self_ns = 0;
   uint64_t total_ns = 0;
-  std::string called = {};  // to the left of a line through the column
-  std::string of = {};      // to the right of it: "/12", "+3"
+  std::string called;  // to the left of a line through the column
+  std::string of;      // to the right of it: "/12", "+3"
 };
 
 class GraphText {

@@ -139,6 +139,7 @@ std::vector<bool> ProfileListing::worth_walking(const std::vector<Weight>& weigh
   std::vector<uint64_t> ns(1 + groups_.all().size());
   for (const Weight& weight : weights) ns[weight.scope] += weight.ns;
   std::vector<bool> worth;
+  worth.reserve(ns.size());
   for (const uint64_t one : ns)
     worth.push_back(kind == ListingKind::flat ||
                     static_cast<double>(one) * 100 >=

@@ -35,8 +35,7 @@ void add_slots(const ElfHandle& elf, const ElfSection& relocations, const Elf_Da
                     &symbol) == nullptr) {
       continue;
     }
-    const std::string_view name =
-        string_at(strings, symbol.st_name, ElfFunctionsBuilder::max_name);
+    const std::string_view name = string_at(strings, symbol.st_name, ElfFunctionsBuilder::max_name);
     if (!name.empty()) slots.emplace(rela.r_offset, name);
   }
 }

@@ -85,7 +85,7 @@ bool ElfFunctionsBuilder::add_table(const ElfHandle& elf, const ElfSection& tabl
 }
 
 void ElfFunctionsBuilder::add_symbol(const ElfHandle& elf, const GElf_Sym& symbol,
-                                      const Elf_Data* strings) {
+                                     const Elf_Data* strings) {
   const int type = GELF_ST_TYPE(symbol.st_info);
   if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) return;
   if (symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0) return;

@@ -158,9 +158,9 @@ TEST_F(DiskTest, Enciphered) {
   const bool guest = live::in_guest();
   const int one = use("one", {"--sync-mb", guest ? "3" : "12", "--rate", guest ? "6" : "90"});
   const int other = use("other", {"--sync-mb", guest ? "1" : "4", "--rate", guest ? "2" : "30"});
-  const Observed seen = measure("write-back, device mapper: crypt, 3:1",
-                                {{one, other}, hog_, {}, is_disk_work}, {95, 5},
-                                {.seconds = 14, .min_samples = 1500});
+  const Observed seen =
+      measure("write-back, device mapper: crypt, 3:1", {{one, other}, hog_, {}, is_disk_work},
+              {95, 5}, {.seconds = 14, .min_samples = 1500});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 

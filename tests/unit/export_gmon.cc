@@ -9,6 +9,7 @@
 
 #include "export/format.h"
 #include "export/gmon_files.h"
+#include "golden.h"
 #include "gprof.h"
 #include "model/gmon.h"
 #include "report/clean.h"
@@ -133,6 +134,12 @@ TEST_F(GmonExportTest, TheMergedFlatProfileIsOurs) {
   EXPECT_GT(files.size(), 10U);
   expect_shares(shares_of(files.at("all")), shares_of(profile, {.apart = true}));
   expect_shares(shares_of(files.at("812.nginx")), shares_of(profile, {.pids = {812}}));
+}
+
+TEST_F(GmonExportTest, SaysWhatItWrote) {
+  const std::string text = write(test::small_machine());
+  test::expect_harmless(text, 200);
+  test::expect_golden("export-gmon.txt", text);
 }
 
 // What is in the file of both is in those of either side.

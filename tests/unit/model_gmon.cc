@@ -128,6 +128,7 @@ TEST(GmonAbout, ComesBackAsItWas) {
       .start_unix_ns = 1,
       .duration_ns = 2,
       .idle_ns = 3,
+      .unsampled_ns = 4,
       .parts = {{.pid = 137, .comm = "a\n\"b\xff", .exe = "/bin/cat"}, {.kind = LabelKind::kernel}},
       .files = {"kernel", "libc.so.6"},
       .functions = {{.file = 1, .counted = true}, {.kind = FrameKind::pseudo}, {.root = true}}};

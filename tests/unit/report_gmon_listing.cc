@@ -13,6 +13,7 @@
 
 #include "export/format.h"
 #include "export/gmon_files.h"
+#include "golden.h"
 #include "gprof.h"
 #include "report/flat_text.h"
 #include "report/gmon_listing.h"
@@ -188,7 +189,16 @@ TEST_F(GmonListingTest, WhatWasWrittenComesBack) {
     uint64_t sum = data.busy.busy_ns;
     for (const ListingData::Rest& rest : data.rest) sum += rest.ns;
     EXPECT_GE(sum, profile.cpu_ns());
+    EXPECT_EQ(data.busy.unsampled_ns, busy_time(profile, {}).unsampled_ns);
+    EXPECT_LT(data.busy.left_out_ns, 100'000U);  // ticks: these files have it all
   }
+}
+
+TEST_F(GmonListingTest, Looks) {
+  write(test::called_machine());
+  const Listing listed(listing(read_gmon_file(file("gmon.out.42.parser"))), true);
+  test::expect_golden("gmon-flat.txt", flat_text_of(listed, {}));
+  test::expect_golden("gmon-graph.txt", graph_text_of(listed, {}));
 }
 
 TEST_F(GmonListingTest, CallsComeBackAsCalls) {

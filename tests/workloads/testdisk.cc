@@ -47,8 +47,8 @@ Result<Fd> make_device(const Fd& image, bool direct, std::string& path) {
   return fail("no loop device could be had");
 }
 
-// A device of the device mapper over all of `device`. Its path; and it goes when the descriptor, and
-// whoever else has it open by then, is closed.
+// A device of the device mapper over all of `device`. Its path; and it goes when the descriptor,
+// and whoever else has it open by then, is closed.
 Result<Fd> map_device(Disk::Options::Mapper mapper, uint64_t bytes, std::string& path) {
   const uint64_t sectors = bytes / 512;
   const std::string halves = std::to_string(sectors / 2);
@@ -58,8 +58,7 @@ Result<Fd> map_device(Disk::Options::Mapper mapper, uint64_t bytes, std::string&
           : "0 " + std::to_string(sectors) + " crypt aes-xts-plain64 " + std::string(128, 'a') +
                 " 0 " + path + " 0";
   static int made = 0;
-  const std::string name =
-      "pkprof-test-" + std::to_string(getpid()) + "-" + std::to_string(made++);
+  const std::string name = "pkprof-test-" + std::to_string(getpid()) + "-" + std::to_string(made++);
   if (auto ran = run_command({"dmsetup", "create", name, "--table", table}); !ran)
     return std::unexpected(ran.error());
   auto minor = run_command({"dmsetup", "info", "-c", "--noheadings", "-o", "minor", name});
