@@ -43,6 +43,7 @@ struct Counts {
       if (row.at("function") == function && row.value("comm", "") == comm)
         sums[row.at("served")] += row.at("calls").get<uint64_t>();
     std::vector<uint64_t> calls;
+    calls.reserve(sums.size());
     for (const auto& [served, sum] : sums) calls.push_back(sum);
     std::ranges::sort(calls);
     return calls;
