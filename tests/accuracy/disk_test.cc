@@ -115,8 +115,8 @@ TEST_F(DiskTest, PastThePageCache) {
   if (IsSkipped()) return;
   const int one = use("one", {"--mode", "direct", "--rate", "100", "--threads", "3"});
   const int other = use("other", {"--mode", "direct", "--rate", "100"});
-  const Observed seen =
-      measure("O_DIRECT writing, 3:1", {{one, other}, hog_, {}, is_disk_work}, {95, 5});
+  const Observed seen = measure("O_DIRECT writing, 3:1", {{one, other}, hog_, {}, is_disk_work},
+                                {95, 5}, {.seconds = 14, .min_samples = 1500});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 
