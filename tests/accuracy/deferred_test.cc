@@ -69,7 +69,14 @@ TEST_F(DeferredTest, Timers) {
   expect_ratio(seen.report, counts, many, few, stage_.ratio(many, few));
 }
 
+// Of a kernel that was started with rcu_nocbs.
+bool callbacks_are_offloaded() {
+  return must(testnet::run_command({"sh", "-c", "cat /proc/[0-9]*/comm"})).find("rcuo") !=
+         std::string::npos;
+}
+
 TEST_F(DeferredTest, Rcu) {
+  if (callbacks_are_offloaded()) GTEST_SKIP() << "a kernel that was started with rcu_nocbs";
   const int often = defer({"sockets", "--rate", rate(30000), "--threads", "3"});
   const int seldom = defer({"sockets", "--rate", rate(30000)});
   const auto counts = [](const Flow& f) {
@@ -82,9 +89,7 @@ TEST_F(DeferredTest, Rcu) {
 
 // With rcu_nocbs, threads free what was put off on any CPU.
 TEST_F(DeferredTest, RcuOffloaded) {
-  if (must(testnet::run_command({"sh", "-c", "cat /proc/[0-9]*/comm"})).find("rcuo") ==
-      std::string::npos)
-    GTEST_SKIP() << "a kernel that was not started with rcu_nocbs";
+  if (!callbacks_are_offloaded()) GTEST_SKIP() << "a kernel that was not started with rcu_nocbs";
   const int closer = defer({"sockets"});
   measure("RCU, offloaded",
           {{closer},
