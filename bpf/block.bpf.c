@@ -83,8 +83,7 @@ int BPF_PROG(pk_block_bio_queue, struct bio *bio)
 	struct gendisk *disk;
 
 	c->sent_on = 0;
-	if (!party)
-		return 0;
+	/* Where nobody is known that is noted, too: memory and places come round again. */
 	pk_note(pk_bio_object(plain), party);
 	disk = bio->bi_bdev->bd_disk;
 	if (disk->major == LOOP_MAJOR)
@@ -105,8 +104,6 @@ int BPF_PROG(pk_block_split, struct bio *bio, unsigned int sector)
 	__u64 plain = pk_plain(c, bio);
 	__u64 party = pk_party_now(c);
 
-	if (!party)
-		return 0;
 	pk_note(pk_bio_object(plain), party);
 	pk_note_place(bio->bi_bdev->bd_disk, sector, party);
 	return 0;
@@ -127,13 +124,13 @@ int BPF_PROG(pk_block_bio_remap, struct bio *bio, unsigned int dev, unsigned lon
 	if (!(task->flags & PF_KTHREAD))
 		return 0;
 	party = pk_noted(pk_place_object(dev, sector));
+	/* Pieces of work have their own parties: those who queued them. */
+	if (!(task->flags & PF_WQ_WORKER))
+		pk_note(pk_context_object(pk_plain(c, task)), party);
 	if (!party)
 		return 0;
 	c->sent_on = plain ^ bpf_get_current_task();
 	c->sent_on_for = party;
-	/* Pieces of work have their own parties: those who queued them. */
-	if (!(task->flags & PF_WQ_WORKER))
-		pk_note(pk_context_object(pk_plain(c, task)), party);
 	return 0;
 }
 

@@ -50,9 +50,8 @@ struct Program {
 };
 constexpr Program programs[] = {
     {"pkprof",
-     "For whom is my kernel working? Charges CPU time, asynchronous kernel work too, to the "
-     "process "
-     "that benefits.",
+     "For whom is my kernel working? Charges CPU time, asynchronous kernel work too, "
+     "to the process that benefits.",
      describe_pkprof},
     {"pkgprof", "gprof's listings of processes, user code and kernel in one.", add_pkgprof},
     {"pkgmon", "Profiles a command, or processes, or controls a recording, into gmon.out files.",
