@@ -134,7 +134,9 @@ int pid_of_program(const std::string& profile, const std::string& program) {
 
 TEST_F(GmonTest, HotSpotsInUserCodeAndKernel) {
   const std::string profile = dir_.file("p.pb.gz");
-  ASSERT_EQ(run_pkprof({"record", "-o", profile, "--", sibling("pk_seamless_frames"), "2"}).status,
+  ASSERT_EQ(run_pkprof({"record", "-F", "3989", "--budget", "100", "-o", profile, "--",
+                        sibling("pk_seamless_frames"), "3"})
+                .status,
             0);
   const std::string pid = std::to_string(pid_of_program(profile, "pk_seamless_frames"));
   const std::string out = dir_.file("out");
@@ -147,7 +149,8 @@ TEST_F(GmonTest, HotSpotsInUserCodeAndKernel) {
   expect_our_shares(gprof, our_shares(profile, pid));
 
   // The graph crosses into the kernel at system calls and faults, and has the stacks' times, not
-  // those of equal calls: burn() is called as often from either.
+  // those of equal calls: burn() is called as often from either. The difference allowed is six
+  // times what some 1,300 samples of the shorter scatter by.
   const GprofRow* const brief = find(gprof.graph, pid + "u:burn_short");
   const GprofRow* const longer = find(gprof.graph, pid + "u:burn_long");
   const GprofRow* const reader = find(gprof.graph, pid + "u:read_zeros");

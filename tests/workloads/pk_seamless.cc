@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <random>
 
 #include "cpu_clock.h"
 
@@ -37,13 +38,13 @@ extern "C" __attribute__((noinline)) void burn(uint64_t turns) {
 
 // The comments keep the compiler from making a jump of the last call.
 
-extern "C" __attribute__((noinline)) void burn_short() {
-  burn(200'000);
+extern "C" __attribute__((noinline)) void burn_short(uint64_t turns) {
+  burn(turns);
   asm volatile("# short");
 }
 
-extern "C" __attribute__((noinline)) void burn_long() {
-  burn(600'000);
+extern "C" __attribute__((noinline)) void burn_long(uint64_t turns) {
+  burn(3 * turns);
   asm volatile("# long");
 }
 
@@ -68,9 +69,13 @@ int main(int argc, char** argv) {
   const int fd = open("/dev/zero", O_RDONLY);
   if (fd < 0) return 1;
   const uint64_t end = cpu_ns() + static_cast<uint64_t>(seconds * 1e9);
+  // No two rounds are equally long: in step with a profiler's clock, the same place of each would
+  // be hit again and again.
+  std::minstd_rand random;
   while (cpu_ns() < end) {
-    burn_short();
-    burn_long();
+    const uint64_t turns = 100'000 + random() % 200'000;
+    burn_short(turns);
+    burn_long(turns);
     read_zeros(fd);
     touch_pages();
   }
