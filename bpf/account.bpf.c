@@ -113,6 +113,7 @@ int pk_charge_unwatched(struct pk_cpu *c, struct pk_charge *charge)
 		return 0;
 	key = pk_key_of(c, charge);
 	key->served_kind = PK_SERVED_UNWATCHED;
+	key->watched = 0;
 	key->basis = PK_BASIS_PROVISIONAL;
 	return pk_count(c, key, charge->ns, charge->samples);
 }

@@ -3,6 +3,10 @@
  * Disks: a request is for whoever submitted the bio that it began with. Bios are noted where they
  * are submitted, and looked up where requests are completed. A request without a bio, a flush of
  * the disk's cache, is for whoever had it sent to the disk.
+ *
+ * To keep a budget these hooks are on for a share of the time only. A request that passed one of them
+ * in a pause may be anyone's: memory and places come round again, so a note holds for its own window,
+ * by a number that the window is part of.
  */
 #include "block.bpf.h"
 
@@ -12,10 +16,18 @@
 
 #include <bpf/bpf_tracing.h>
 
+/* Whom a request is for that nobody is known for. */
+enum { PK_NOBODY = PK_UNCLAIMED + PK_UNTRACKED };
+
 int pk_block_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge)
 {
 	if (!c || !place || !charge)
 		return 0;
+	/* In a pause, as what ended in the last turns: that is more than what was sampled there. */
+	if (!c->disks_watched) {
+		charge->reason = PK_UNWATCHED;
+		return pk_charge_owner(c, charge, pk_disk_object(), PK_BASIS_VOTED);
+	}
 	charge->reason = PK_EXPIRED;
 	/* Its hook ran where its end begins. */
 	if (place->at & PK_AT_COMPLETE)
@@ -30,7 +42,7 @@ int pk_block_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 /* Of a bio, or of a request that has none. */
 static __always_inline __u64 pk_bio_object(__u64 bio)
 {
-	return pk_object_of(PK_SALT_BIO, bio, 0);
+	return pk_object_of(PK_SALT_BIO, bio, disk_window);
 }
 
 /* A request for a loop device is for the file behind it, too. */
@@ -59,14 +71,36 @@ static __noinline int pk_vote_for_loop(struct pk_cpu *c, __u64 devicep, __u64 by
 /* A place on a disk, which a bio is for; by the 32 bits that block_split says of it. */
 static __always_inline __u64 pk_place_object(__u32 dev, __u32 sector)
 {
-	return pk_object_of(PK_SALT_PLACE, dev, sector);
+	return pk_object_of(PK_SALT_PLACE, (__u64)dev << 32 | sector, disk_window);
+}
+
+/* Where nobody is known that is noted, too, or it would be taken for given in a pause. */
+static __always_inline void pk_note_giver(__u64 object, __u64 party)
+{
+	pk_note(object, party ? party : PK_NOBODY);
 }
 
 /* A disk that is made of others sends bios on, some from threads of its own: see pk_block_bio_remap. */
 static __always_inline void pk_note_place(struct gendisk *disk, __u32 sector, __u64 party)
 {
 	if (disk->fops->submit_bio)
-		pk_note(pk_place_object(disk->major << 20 | disk->first_minor, sector), party);
+		pk_note_giver(pk_place_object(disk->major << 20 | disk->first_minor, sector), party);
+}
+
+/* The party of what was given; where that was in a pause, PK_UNWATCHED_PARTY. */
+static __always_inline __u64 pk_giver(__u64 object)
+{
+	__u64 party = pk_noted(object);
+
+	if (!party && pk_disks_had_pause())
+		return PK_UNWATCHED_PARTY;
+	return party == PK_NOBODY ? 0 : party;
+}
+
+/* That a thread is about to send this bio on. */
+static __always_inline __u64 pk_sending_on(__u64 bio)
+{
+	return bio ^ bpf_get_current_task() ^ disk_window;
 }
 
 /*
@@ -76,15 +110,16 @@ static __always_inline void pk_note_place(struct gendisk *disk, __u32 sector, __
 SEC("?tp_btf/block_bio_queue")
 int BPF_PROG(pk_block_bio_queue, struct bio *bio)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_disk_hook();
 	__u64 plain = pk_plain(c, bio);
-	bool sent_on = c->sent_on == (plain ^ bpf_get_current_task());
+	bool sent_on = c->sent_on == pk_sending_on(plain);
 	__u64 party = sent_on ? c->sent_on_for : pk_party_now(c);
 	struct gendisk *disk;
 
 	c->sent_on = 0;
-	/* Where nobody is known that is noted, too: memory and places come round again. */
-	pk_note(pk_bio_object(plain), party);
+	if (!disk_window)
+		return 0;
+	pk_note_giver(pk_bio_object(plain), party);
 	disk = bio->bi_bdev->bd_disk;
 	if (disk->major == LOOP_MAJOR)
 		pk_vote_for_loop(c, (__u64)disk->private_data, bio->bi_iter.bi_size, party);
@@ -100,11 +135,13 @@ int BPF_PROG(pk_block_bio_queue, struct bio *bio)
 SEC("?tp_btf/block_split")
 int BPF_PROG(pk_block_split, struct bio *bio, unsigned int sector)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_disk_hook();
 	__u64 plain = pk_plain(c, bio);
 	__u64 party = pk_party_now(c);
 
-	pk_note(pk_bio_object(plain), party);
+	if (!disk_window)
+		return 0;
+	pk_note_giver(pk_bio_object(plain), party);
 	pk_note_place(bio->bi_bdev->bd_disk, sector, party);
 	return 0;
 }
@@ -116,20 +153,22 @@ int BPF_PROG(pk_block_split, struct bio *bio, unsigned int sector)
 SEC("?tp_btf/block_bio_remap")
 int BPF_PROG(pk_block_bio_remap, struct bio *bio, unsigned int dev, unsigned long sector)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_disk_hook();
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 plain = pk_plain(c, bio);
 	__u64 party;
 
-	if (!(task->flags & PF_KTHREAD))
+	if (!(task->flags & PF_KTHREAD) || !disk_window)
 		return 0;
-	party = pk_noted(pk_place_object(dev, sector));
+	party = pk_giver(pk_place_object(dev, sector));
 	/* Pieces of work have their own parties: those who queued them. */
-	if (!(task->flags & PF_WQ_WORKER))
-		pk_note(pk_context_object(pk_plain(c, task)), party);
+	if (!(task->flags & PF_WQ_WORKER)) {
+		pk_note(pk_sent_on_object(bpf_get_current_task(), 0), PK_KERNEL);
+		pk_note(pk_sent_on_object(bpf_get_current_task(), disk_window), party);
+	}
 	if (!party)
 		return 0;
-	c->sent_on = plain ^ bpf_get_current_task();
+	c->sent_on = pk_sending_on(plain);
 	c->sent_on_for = party;
 	return 0;
 }
@@ -137,27 +176,33 @@ int BPF_PROG(pk_block_bio_remap, struct bio *bio, unsigned int dev, unsigned lon
 SEC("?tp_btf/block_rq_issue")
 int BPF_PROG(pk_block_rq_issue, struct request *rq)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_disk_hook();
 
-	if (!rq->bio)
-		pk_note(pk_bio_object(pk_plain(c, rq)), pk_party_now(c));
+	if (!rq->bio && disk_window)
+		pk_note_giver(pk_bio_object(pk_plain(c, rq)), pk_party_now(c));
 	return 0;
 }
 
-SEC("?tp_btf/block_rq_complete")
-int BPF_PROG(pk_block_rq_complete, struct request *rq)
+/* The end of a request costs as much as giving back some 32 pages does. */
+static __always_inline __u64 pk_cost_of_end(unsigned int bytes)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	return 32 + bytes / 4096;
+}
+
+SEC("?tp_btf/block_rq_complete")
+int BPF_PROG(pk_block_rq_complete, struct request *rq, int error, unsigned int bytes)
+{
+	struct pk_cpu *c = pk_disk_hook();
 	__u64 bio = pk_plain(c, rq->bio);
 
-	c->done = pk_noted(pk_bio_object(bio ? bio : pk_plain(c, rq)));
+	c->done = disk_window ? pk_giver(pk_bio_object(bio ? bio : pk_plain(c, rq))) :
+				PK_UNWATCHED_PARTY;
 	c->done_in = pk_interrupts(c);
 	if (pk_calls_wanted(c))
 		pk_calls_are_for_party(c, c->done, PK_BASIS_SUBMITTER);
+	pk_vote(c, pk_disk_object(), c->done, pk_cost_of_end(bytes), PK_VOTE_FADES);
 	if (c->irq_since)
-		pk_interrupt_was_for(c, c->done, PK_BASIS_SUBMITTER);
-	else
-		pk_vote(c, pk_disk_object(), c->done, 1, PK_VOTE_FADES);
+		pk_interrupt_completed(c, c->done);
 	if (likely(c->armed != PK_PHASE_REQUEST))
 		return 0;
 	c->armed = PK_PHASE_NONE;

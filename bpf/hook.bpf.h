@@ -17,6 +17,15 @@ static __always_inline struct pk_cpu *pk_hook(void)
 	return c;
 }
 
+/* The same of hooks on disk requests. */
+static __always_inline struct pk_cpu *pk_disk_hook(void)
+{
+	struct pk_cpu *c = this_cpu();
+
+	c->disk_hits++;
+	return c;
+}
+
 /* The same of hooks that are rare, and stay on when a budget turns the others off. */
 static __always_inline struct pk_cpu *pk_rare_hook(void)
 {

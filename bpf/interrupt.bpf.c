@@ -3,7 +3,8 @@
  * Hard interrupts and what they were for; see interrupt.bpf.h.
  *
  *   a device         whoever submitted the disk request that it completed; where a softirq is to do
- *                    the rest, those whose requests or packets this CPU handled in the last seconds
+ *                    the rest, or the hooks that would say are off, those whose requests or packets
+ *                    this CPU handled in the last seconds
  *   a timer          the sleeper that it wakes, or whoever started it; the sampling clock's, pkprof
  *   another CPU      whoever asked it to call the function, to look for another task
  *   anything else    the kernel
@@ -74,12 +75,26 @@ static __always_inline int pk_end(struct pk_cpu *c)
 	return 0;
 }
 
-int pk_interrupt_was_for(struct pk_cpu *c, __u64 party, __u32 basis)
+/* Noted of an interrupt that has completed disk requests. */
+static __always_inline __u64 pk_disk_interrupt(__u32 number)
+{
+	return pk_object_of(PK_SALT_DISK, number, 1);
+}
+
+int pk_interrupt_completed(struct pk_cpu *c, __u64 party)
 {
 	if (!c || !c->irq_since)
 		return 0;
+	if (c->irq.kind == PK_EXACT_DEVICE && c->disk_irq != c->irq.number) {
+		c->disk_irq = c->irq.number;
+		pk_note(pk_disk_interrupt(c->disk_irq), PK_KERNEL);
+	}
 	c->irq.served = party;
-	c->irq.basis = basis;
+	c->irq.basis = PK_BASIS_SUBMITTER;
+	if (party == PK_UNWATCHED_PARTY) {
+		c->irq.served = pk_disk_object();
+		c->irq.basis = PK_BASIS_VOTED;
+	}
 	return pk_end_part(c);
 }
 
@@ -128,7 +143,7 @@ int BPF_PROG(pk_irq_exit, int irq)
 	c->irq.basis = PK_BASIS_VOTED;
 	if (raised & (1 << PK_VEC_NET_RX | 1 << PK_VEC_NET_TX))
 		c->irq.served = pk_network_object();
-	else if (raised & 1 << PK_VEC_BLOCK)
+	else if (raised & 1 << PK_VEC_BLOCK || (!disk_window && pk_noted(pk_disk_interrupt(irq))))
 		c->irq.served = pk_disk_object();
 	return pk_end(c);
 }

@@ -13,8 +13,8 @@
 #include "party.bpf.h"
 #include "state.bpf.h"
 
-/* The interrupt did something for this party, and goes on doing so until it is said otherwise. */
-int pk_interrupt_was_for(struct pk_cpu *c, __u64 party, __u32 basis);
+/* The interrupt has completed a disk request of this party, and goes on for it until the next. */
+int pk_interrupt_completed(struct pk_cpu *c, __u64 party);
 
 /* What hard interrupts took of the time up to now, since this was asked last. */
 static __always_inline __u64 pk_interrupts_took(struct pk_cpu *c, __u64 now)

@@ -62,7 +62,7 @@ int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kin
 	struct pk_pending *pending;
 	__u32 level, at;
 
-	if (!c || !party || party == object)
+	if (!c || !party || party == object || party == PK_UNWATCHED_PARTY)
 		return 0;
 	level = pk_level(c);
 	if (unlikely(c->voting[level])) /* an interrupt, in the middle of this */
@@ -231,6 +231,17 @@ static __noinline __u64 pk_worker_party(__u64 workerp, __u32 *basis)
 	return loop ? pk_loop_object(loop) : pk_noted(pk_work_object(work, function));
 }
 
+/* A thread that sends on what many gave it; 0: it is none. */
+static __noinline __u64 pk_sent_on_party(__u64 taskp)
+{
+	__u64 party;
+
+	if (!pk_noted(pk_sent_on_object(taskp, 0)))
+		return 0;
+	party = disk_window ? pk_noted(pk_sent_on_object(taskp, disk_window)) : 0;
+	return party || !pk_disks_had_pause() ? party : PK_UNWATCHED_PARTY;
+}
+
 __u64 pk_thread_party(__u64 taskp, __u32 *basis)
 {
 	struct task_struct *task = (void *)taskp;
@@ -247,6 +258,9 @@ __u64 pk_thread_party(__u64 taskp, __u32 *basis)
 		return party;
 	if (worker)
 		return pk_worker_party((__u64)worker, basis);
+	party = pk_sent_on_party(taskp);
+	if (party)
+		return party;
 	*basis = PK_BASIS_QUEUER;
 	queued = pk_thread_queue_work(task);
 	if (queued)
@@ -278,6 +292,8 @@ int pk_charge_party(struct pk_cpu *c, struct pk_charge *charge, __u64 party, __u
 		return 0;
 	if (party & PK_OBJECT)
 		return pk_charge_owner(c, charge, party, basis);
+	if (party == PK_UNWATCHED_PARTY)
+		return pk_charge_unwatched(c, charge);
 	if (party)
 		return pk_charge_label(c, charge, party, basis);
 	return pk_charge_nobody(c, charge, charge->reason);

@@ -21,6 +21,7 @@ enum {
 	PK_SALT_INODE = 0x696e,
 	PK_SALT_BIO = 0x6269,
 	PK_SALT_PLACE = 0x706c,
+	PK_SALT_SENT_ON = 0x736f,
 	PK_SALT_LOOP = 0x6c6f,
 	PK_SALT_JOURNAL = 0x6a62,
 	PK_SALT_KSWAPD = 0x6b73,
@@ -35,6 +36,17 @@ enum {
 	PK_SALT_CALL = 0x6361,
 	PK_SALT_RESCHEDULE = 0x7265,
 };
+
+/*
+ * A party that is not known because hooks were off when the work was given: user space charges such
+ * work as what is alike. The first window is not after a pause.
+ */
+enum { PK_UNWATCHED_PARTY = PK_UNCLAIMED + PK_UNWATCHED };
+
+static __always_inline bool pk_disks_had_pause(void)
+{
+	return disk_window != 1;
+}
 
 static __always_inline __u64 pk_object_of(__u32 salt, __u64 a, __u64 b)
 {
@@ -54,6 +66,17 @@ static __always_inline __u64 pk_timer_object(__u64 timer)
 static __always_inline __u64 pk_inode_object(__u64 inode)
 {
 	return pk_object_of(PK_SALT_INODE, inode, BPF_CORE_READ((struct inode *)inode, i_ino));
+}
+
+/*
+ * Bios that a thread sends on to other disks are for those who wanted their places: whose the last
+ * one was, in this window; in window 0 it is noted that the thread does so.
+ */
+static __always_inline __u64 pk_sent_on_object(__u64 taskp, __u32 in_window)
+{
+	__u64 pid = BPF_CORE_READ((struct task_struct *)taskp, pid);
+
+	return pk_object_of(PK_SALT_SENT_ON, taskp, pid << 32 | in_window);
 }
 
 /* A loop device: what its threads do is for those whose requests it gets. */

@@ -29,8 +29,10 @@
  */
 static __always_inline void pk_look_for_hooks(struct pk_cpu *c)
 {
-	__u32 now = window;
+	__u32 now = window, disks = disk_window;
 
+	c->disks_watched = c->disk_window == disks && disks;
+	c->disk_window = disks;
 	c->watched = c->window == now && now;
 	if (likely(c->window == now))
 		return;
@@ -208,6 +210,7 @@ static __noinline int pk_sample_thread(struct pk_cpu *c, struct pk_place *place,
 	c->work_function = pk_thread_work(task);
 	charge->kind = c->work_function ? PK_WORK : PK_KTHREAD;
 	charge->vec = PK_VEC_NONE;
+	charge->watched = c->disks_watched; /* some is given by interrupts of disks */
 	charge->reason = PK_UNTRACKED;
 	if (place->at & PK_AT_RECLAIM)
 		return pk_charge_owner(c, charge, pk_callbacks_object(task), PK_BASIS_VOTED);
@@ -325,8 +328,11 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!s)
 		goto out;
-	if (c->armed && !c->busy)
+	if (c->armed && !c->busy) {
+		if (c->armed == PK_PHASE_REQUEST && c->disk_window != disk_window)
+			c->object = PK_UNWATCHED_PARTY;
 		pk_net_close(c); /* no hook came: what it was waiting for is over */
+	}
 	pk_look_for_hooks(c);
 
 	c->idle = 0;

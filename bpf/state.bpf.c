@@ -23,6 +23,7 @@ volatile __u64 stopped = 0;
 volatile __u64 period = 0;
 volatile __u32 window = 0;
 volatile __u32 irq_window = 0;
+volatile __u32 disk_window = 0;
 volatile __u32 rows = 0;
 volatile __u32 rows_with_stacks = 0;
 volatile __u64 self = 0;

@@ -142,6 +142,7 @@ extern volatile __u64 stopped; /* ktime of the end, for those who come to read l
 extern volatile __u64 period; /* ns between samples now */
 extern volatile __u32 window; /* 0: the hooks are off; else a number, each time a new one */
 extern volatile __u32 irq_window; /* the same of the hooks on interrupts */
+extern volatile __u32 disk_window; /* and of those on disk requests */
 extern volatile __u32 rows; /* of the table of counts in use */
 extern volatile __u32 rows_with_stacks; /* how many there may be before new ones get no stacks */
 extern volatile __u64 self; /* label of the process that records; 0 before it is known */

@@ -4,7 +4,8 @@
  * a sample meets it; its start and end need no hook.
  *
  * A piece that is queued again while it waits stays the first one's. A piece that its own work
- * queues anew stays that one's, too. What a timer queues is for whoever started the timer.
+ * queues anew stays that one's, too. What a timer queues is for whoever started the timer; what a
+ * disk's interrupt queues, for whoever submitted the request that it was for, if hooks tell which.
  */
 #include "hook.bpf.h"
 #include "party.bpf.h"
@@ -25,6 +26,8 @@ int BPF_PROG(pk_workqueue_queue_work, unsigned int cpu, void *pwq, struct work_s
 	if (!party && pk_in_interrupt(c))
 		party = pk_noted(pk_timer_object(plain + bpf_core_field_offset(struct delayed_work,
 									       timer)));
+	if (!party && !disk_window && pk_in_interrupt(c))
+		party = PK_UNWATCHED_PARTY;
 	pk_note(pk_work_object(plain, (__u64)work->func), party);
 	return 0;
 }

@@ -452,6 +452,7 @@ struct pk_cpu {
 	__u8 pad[4];
 
 	__u64 rare_hits; /* runs of hooks that no budget turns off */
+	__u64 disk_hits; /* of those on disk requests */
 
 	/* The hard interrupt that is being handled; see interrupt.bpf.c. */
 	__u64 irq_hits;     /* runs of its hooks */
@@ -489,11 +490,13 @@ struct pk_cpu {
 	struct pk_told told[PK_TOLD];
 	__u8 idle;        /* the last sample met the idle task */
 	__u8 watched;     /* the hooks were on at the last sample and at this one */
-	__u8 pad2[6];
+	__u8 disks_watched; /* and those on disk requests */
+	__u8 pad2[5];
 	struct pk_charge sample; /* what is being sampled */
 	__u64 plain;      /* see pk_plain() */
 	__u64 expiring;   /* timer whose function runs, or ran last */
 	__u64 done;       /* party of the disk request that was completed last */
+	__u64 disk_irq;   /* number of the interrupt that completed one last */
 	__u64 done_in;    /* interrupts on this CPU up to then: see pk_done_here() */
 	__u64 sent_on;    /* bio that a thread is about to send on, and the thread; see block.bpf.c, */
 	__u64 sent_on_for; /* and the bio's party */
@@ -512,7 +515,7 @@ struct pk_cpu {
 	__u32 sampling;   /* inside the sampler, which may have interrupted a hook */
 	__u32 window;     /* in which the last sample fell: what the hooks said before is stale */
 	__u32 irq_window; /* the same of the hooks on interrupts */
-	__u32 pad3;
+	__u32 disk_window; /* and of those on disk requests */
 	struct pk_packet_info info[PK_LEVELS]; /* read last, by pk_level(); the BPF stack is short */
 	struct pk_label who[PK_LEVELS]; /* to be told, by pk_level() */
 	struct pk_key row[PK_LEVELS]; /* for looking up counts, by pk_level() */

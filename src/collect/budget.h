@@ -6,6 +6,7 @@
 // falls in with ours, and length and pause by the same factor, so that the share is kept.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <span>
@@ -35,6 +36,9 @@ class Budget {
 
   // Of the time, that the hooks are meant to be on; 1: always.
   [[nodiscard]] double duty() const { return duty_; }
+  // Of the time of the CPU that pays most, that they take: no more than their share, but for a
+  // burst.
+  [[nodiscard]] double takes() const { return std::min(rate_, share_); }
 
  private:
   [[nodiscard]] uint64_t most_runs(std::span<const uint64_t> runs) const;  // since the last call

@@ -43,6 +43,7 @@ KernelSideOptions side_options(uint64_t frequency_hz, bool threads, bool hooks) 
 CostMeter meter_of(const KernelSide& kernel, const HookOverhead& overhead) {
   return {CostMeter::ByGroup{kernel.hook_programs(HookGroup::always),
                              kernel.hook_programs(HookGroup::work),
+                             kernel.hook_programs(HookGroup::disks),
                              kernel.hook_programs(HookGroup::interrupts)},
           overhead};
 }

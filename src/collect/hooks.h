@@ -20,11 +20,12 @@ struct Need {
 enum class HookGroup {
   always,      // rare hooks, that remember who gave work: no budget turns them off
   work,        // for each packet, page or timer
+  disks,       // for each disk request
   interrupts,  // for each hard interrupt
   measure,     // for each task's turn and each softirq; only where all of the time is measured
   calls,       // for each softirq and each call; only where calls are counted
 };
-inline constexpr size_t hook_groups = 5;
+inline constexpr size_t hook_groups = 6;
 
 // Of each run of a hook, whatever it does, ns.
 struct HookOverhead {

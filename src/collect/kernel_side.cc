@@ -255,8 +255,10 @@ Result<> KernelSide::attach() {
   // Without hooks there is no pause to wait for, either.
   m.windows = 1;
   m.skeleton->bss->window = m.windows;
+  m.skeleton->bss->disk_window = m.windows;
   m.skeleton->bss->irq_window = m.windows;
-  for (auto& cpu : m.skeleton->bss->cpus) cpu.window = cpu.irq_window = m.windows;
+  for (auto& cpu : m.skeleton->bss->cpus)
+    cpu.window = cpu.disk_window = cpu.irq_window = m.windows;
   if (m.options.hooks) {
     for (const Need& need : all_needs()) {
       if (!is_asked_for(need, m.options)) continue;
@@ -318,7 +320,9 @@ void KernelSide::disable() {
 
 size_t KernelSide::watch(HookGroup group, bool on) {
   Impl& m = *impl_;
-  auto& window = group == HookGroup::work ? m.skeleton->bss->window : m.skeleton->bss->irq_window;
+  auto& window = group == HookGroup::work    ? m.skeleton->bss->window
+                 : group == HookGroup::disks ? m.skeleton->bss->disk_window
+                                             : m.skeleton->bss->irq_window;
   size_t failed = 0;
   if (!on) {
     window = 0;

@@ -58,10 +58,10 @@ class KernelSide {
   void tell_functions(const KnownFunctions* functions);
   // Attaches the hooks and opens the sampling events; nothing is counted before enable().
   Result<> attach();
-  // Turns a group of hooks off and on again. While those on work are off, the sampler counts what
-  // they would name as PK_SERVED_UNWATCHED; while those on interrupts are, what interrupts take is
-  // on the samples after them. Takes some milliseconds. Returns how many could not be attached
-  // again.
+  // Turns a group of hooks off and on again. While those on work or on disks are off, the sampler
+  // counts what they would name as PK_SERVED_UNWATCHED; while those on interrupts are, what
+  // interrupts take is on the samples after them. Takes some milliseconds. Returns how many could
+  // not be attached again.
   size_t watch(HookGroup group, bool on);
   Result<> enable();
   // Of the sampling clock, while it runs.

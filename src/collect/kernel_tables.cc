@@ -266,6 +266,7 @@ std::vector<uint64_t> KernelSide::hook_runs(HookGroup group) const {
   for (uint32_t i = 0; i < impl_->cpus; ++i) {
     const auto& cpu = impl_->skeleton->bss->cpus[i];
     runs[i] = group == HookGroup::work         ? cpu.hits
+              : group == HookGroup::disks      ? cpu.disk_hits
               : group == HookGroup::interrupts ? cpu.irq_hits
               : group == HookGroup::calls      ? cpu.stats.calls
                                                : cpu.rare_hits;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <future>
+#include <map>
 #include <optional>
 
 #include "collect/child.h"
@@ -56,6 +57,7 @@ class Session {
   Result<> wait();
   uint64_t turn(uint64_t now);
   void keep_budget();
+  void open_cost_window();
   Result<> drain(bool last = false);
   Result<> finish(Profile& profile);
   bool hand_over();
@@ -84,13 +86,14 @@ class Session {
   std::optional<Recorder> recorder_;
   std::optional<CostMeter> cost_;
   std::optional<Pace> pace_;
-  std::vector<Turns> turns_;  // of the hooks on work, of those on interrupts
+  std::map<HookGroup, Turns> turns_;  // of those that a budget turns off
   UnseenInterrupts unseen_;
-  uint64_t next_pace_ = 0;           // when it is to be seen again what samples take
-  uint64_t cost_window_ = 0;         // end of the window that is open, then start of the next one
-  uint64_t unhooked_ = 0;            // hooks that could not be attached again
-  uint64_t settled_ = 0;             // when what fell into pauses was charged last
-  uint64_t drained_ = 0;             // when the tables were taken last
+  uint64_t next_pace_ = 0;                   // when it is to be seen again what samples take
+  uint64_t cost_window_end_ = 0;             // of the window that is open
+  std::map<HookGroup, uint64_t> next_cost_;  // when a window is to be opened for them again
+  uint64_t unhooked_ = 0;                    // hooks that could not be attached again
+  uint64_t settled_ = 0;                     // when what fell into pauses was charged last
+  uint64_t drained_ = 0;                     // when the tables were taken last
   uint64_t drained_watched_ns_ = 0;  // for how long the hooks on interrupts were on up to then
   HookOverhead overhead_;
   // What profiles were told so far, of what only grows.
@@ -100,6 +103,7 @@ class Session {
     uint64_t user_ns = 0;
     uint64_t kernel_ns = 0;
     uint64_t watched_ns = 0;
+    uint64_t disks_watched_ns = 0;
     double ticks = 0;
   };
   Told told_;
@@ -173,6 +177,7 @@ Result<> Session::start() {
     if (auto r = attach_calls(options_.calls->functions); !r) return r;
   cost_.emplace(CostMeter::ByGroup{kernel_->hook_programs(HookGroup::always),
                                    kernel_->hook_programs(HookGroup::work),
+                                   kernel_->hook_programs(HookGroup::disks),
                                    kernel_->hook_programs(HookGroup::interrupts),
                                    {},
                                    kernel_->hook_programs(HookGroup::calls)},
@@ -181,8 +186,8 @@ Result<> Session::start() {
   started_ = monotonic_ns();
   // Up to a half is the sampler's.
   pace_.emplace(options_.frequency_hz, options_.budget < 1 ? options_.budget / 2 : 1, started_);
-  turns_.emplace_back(*kernel_, HookGroup::work, 1, period_ns(), started_);
-  turns_.emplace_back(*kernel_, HookGroup::interrupts, 1, period_ns(), started_);
+  for (const HookGroup group : {HookGroup::work, HookGroup::disks, HookGroup::interrupts})
+    turns_.emplace(group, Turns(*kernel_, group, 1, period_ns(), started_));
   keep_budget();
   drained_ = started_;
   since_ = started_;
@@ -221,47 +226,58 @@ Result<> Session::count_what_is_hot() {
 }
 
 // What the sampler leaves of the budget is the hooks'. A quarter is more than those on interrupts
-// need nearly everywhere.
+// need nearly everywhere. Of the rest those on work and on disks have two parts and one, and what
+// the others do not take.
 void Session::keep_budget() {
   const uint64_t now = monotonic_ns();
   const pk_stats stats = kernel_->stats();
   if (const uint64_t hz = pace_->hz(); pace_->look(stats.timed, stats.timed_ns, now) != hz)
     kernel_->set_frequency(pace_->hz());
   next_pace_ = now + pace_interval_ns;
-  double for_work = 1;
-  double for_interrupts = 1;
+  std::map<HookGroup, double> shares = {
+      {HookGroup::work, 1}, {HookGroup::disks, 1}, {HookGroup::interrupts, 1}};
   // Where calls are counted nothing is in proportion: hooks that are off would leave some
   // unclaimed.
   if (options_.budget < 1 && !options_.calls) {
     const double left = std::max(options_.budget - pace_->cost(), options_.budget / 2);
-    for_work = options_.measure ? left : left * 3 / 4;
-    for_interrupts = options_.measure ? 1 : left / 4;
+    double others = left;
+    if (!options_.measure) {
+      shares[HookGroup::interrupts] = left / 4;
+      others -= turns_.at(HookGroup::interrupts).takes();
+    }
+    shares[HookGroup::work] = std::max(left / 2, others - turns_.at(HookGroup::disks).takes());
+    shares[HookGroup::disks] = std::max(left / 4, others - turns_.at(HookGroup::work).takes());
   }
   const uint64_t period_ns = 1'000'000'000 / pace_->hz();
-  turns_.front().set(for_work, period_ns);
-  turns_.back().set(for_interrupts, period_ns);
+  for (const auto& [group, share] : shares) turns_.at(group).set(share, period_ns);
 }
 
 // What the budget asks for now. Returns when it will ask again.
 uint64_t Session::turn(uint64_t now) {
-  if (cost_->is_open() && now >= cost_window_) {
-    cost_->close();
-    cost_window_ = now + cost_interval_ns;
-  }
+  if (cost_->is_open() && now >= cost_window_end_) cost_->close();
   if (now >= next_pace_) keep_budget();
-  for (Turns& t : turns_) {
+  for (auto& [group, t] : turns_) {
     if (!t.is_due(monotonic_ns())) continue;
     cost_->close();  // turning hooks on and off is not to be timed
     unhooked_ += t.look(*cost_, monotonic_ns());
   }
-  const bool on = std::ranges::any_of(turns_, &Turns::on);
-  if (on && !cost_->is_open() && monotonic_ns() >= cost_window_) {
-    cost_->open();
-    cost_window_ = monotonic_ns() + cost_window_ns;
-  }
   uint64_t next = next_pace_;
-  for (const Turns& t : turns_) next = std::min(next, t.next());
-  return cost_->is_open() ? std::min(next, cost_window_) : next;
+  for (const auto& [group, t] : turns_) next = std::min(next, t.next());
+  open_cost_window();
+  return cost_->is_open() ? std::min(next, cost_window_end_) : next;
+}
+
+// A turn may be short and seldom: each group has a window when it is on next.
+void Session::open_cost_window() {
+  const uint64_t now = monotonic_ns();
+  const auto wants = [&](const auto& turn) {
+    return turn.second.on() && now >= next_cost_[turn.first];
+  };
+  if (cost_->is_open() || std::ranges::none_of(turns_, wants)) return;
+  cost_->open();
+  cost_window_end_ = now + cost_window_ns;
+  for (const auto& [group, t] : turns_)
+    if (t.on()) next_cost_[group] = cost_window_end_ + cost_interval_ns;
 }
 
 Result<> Session::wait() {
@@ -319,7 +335,7 @@ Result<> Session::drain(bool last) {
   for (const auto& [label, info] : tables->labels) processes_.add_label(label, info);
   parties_.add(tables->votes);
   const uint64_t taken = last ? stopped_ : tables->taken;
-  const uint64_t watched_ns = turns_.back().watched_ns(taken);
+  const uint64_t watched_ns = turns_.at(HookGroup::interrupts).watched_ns(taken);
   const uint64_t on_ns = watched_ns - drained_watched_ns_;
   unseen_.estimate(tables->counts, on_ns, taken - drained_ - std::min(on_ns, taken - drained_));
   drained_ = taken;
@@ -399,15 +415,19 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   now.lost = stats.lost_samples;
   now.user_ns = stopped_ ? own_cpu_ns_ : cost_->user_ns();
   now.kernel_ns = static_cast<uint64_t>(static_cast<double>(stats.samples) * sample_ns + hooks_ns);
-  now.watched_ns = turns_.front().watched_ns(until);
+  now.watched_ns = turns_.at(HookGroup::work).watched_ns(until);
+  now.disks_watched_ns = turns_.at(HookGroup::disks).watched_ns(until);
   now.ticks = pace_->ticks(until);
   meta.samples_taken = now.samples - told_.samples;
   meta.samples_lost = now.lost - told_.lost;
   meta.cost_user_ns = now.user_ns - told_.user_ns;
   // What a run costs is known better each time.
   meta.cost_kernel_ns = now.kernel_ns - std::min(now.kernel_ns, told_.kernel_ns);
-  const uint64_t watched_ns = now.watched_ns - told_.watched_ns;
-  meta.unwatched_ns = meta.duration_ns - std::min(meta.duration_ns, watched_ns);
+  const auto unwatched = [&](uint64_t watched_ns) {
+    return meta.duration_ns - std::min(meta.duration_ns, watched_ns);
+  };
+  meta.unwatched_ns = unwatched(now.watched_ns - told_.watched_ns);
+  meta.disks_unwatched_ns = unwatched(now.disks_watched_ns - told_.disks_watched_ns);
   if (meta.duration_ns)
     meta.sampled_hz = static_cast<uint64_t>(
         std::llround((now.ticks - told_.ticks) * 1e9 / static_cast<double>(meta.duration_ns)));
@@ -452,7 +472,8 @@ Result<Recording> Session::run() {
   kernel_->disable();
   stopped_ = monotonic_ns();
   own_cpu_ns_ = cost_->user_ns();
-  for (Turns& t : turns_) t.stop(stopped_);  // what follows takes a while, and needs no hooks
+  for (auto& [group, t] : turns_)
+    t.stop(stopped_);  // what follows takes a while, and needs no hooks
   kernel_->detach_calls();
   if (auto r = finish(recording.profile); !r) return std::unexpected(r.error());
   if (child_) recording.command_status = child_->ended() ? child_->status() : 0;

@@ -33,6 +33,12 @@ std::vector<uint64_t> keys_of(const pk_key& key, std::span<const FrameId> stack)
     alike.push_back(h);
   }
   if (key.vec != PK_VEC_NONE) alike.push_back(mix(2, key.vec));
+  // Kernel threads at other work have the same outer frames.
+  const uint64_t task = key.kind == PK_WORK ? key.ustack : key.kind == PK_KTHREAD ? key.ran_on : 0;
+  if (task) {
+    alike.push_back(3);
+    for (uint64_t& h : alike) h = mix(h, task);
+  }
   std::vector<uint64_t> keys;
   keys.reserve(2 * alike.size());
   for (const uint64_t h : alike) keys.push_back(mix(h, key.ran_on | 1));

@@ -5,9 +5,11 @@
 //
 // Alike is, in this order: the same stack under the same process; the same outer frames (calls on
 // the way to the same protocol) under it, the more the better; the same vector under it; then the
-// same three under anyone. The first of these that has been seen often enough decides; among what
-// was seen there a sample goes to each party in proportion. So estimates of sums are unbiased as
-// long as turns and pauses see the same kind of work, which random lengths take care of.
+// same three under anyone. A kernel thread's samples are alike only within the same piece of work
+// (its function), or the same thread. The first of these that has been seen often enough decides;
+// among what was seen there a sample goes to each party in proportion. So estimates of sums are
+// unbiased as long as turns and pauses see the same kind of work, which random lengths take care
+// of.
 //
 // What nothing was like stays unclaimed: "unwatched".
 #pragma once

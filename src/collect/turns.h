@@ -25,6 +25,7 @@ class Turns {
   void stop(uint64_t now);  // turns the hooks off for good
 
   [[nodiscard]] bool on() const { return on_; }
+  [[nodiscard]] double takes() const { return budget_.takes(); }  // of a CPU's time
   // When look() has something to do.
   [[nodiscard]] uint64_t next() const { return on_ ? std::min(next_, glance_) : next_; }
   [[nodiscard]] uint64_t watched_ns(uint64_t now) const;  // for how long they were on up to now

@@ -106,6 +106,7 @@ void meta_to_json(const Meta& meta, Json& to) {
   put(to, "cost_kernel_ns", meta.cost_kernel_ns);
   put(to, "cost_user_ns", meta.cost_user_ns);
   put(to, "unwatched_ns", meta.unwatched_ns);
+  put(to, "disks_unwatched_ns", meta.disks_unwatched_ns);
   put(to, "counted_functions", meta.counted_functions);
   put(to, "counted_by", meta.counted_by);
   Json& degraded = to["degraded"] = Json::array();
@@ -135,7 +136,8 @@ Meta meta_from_json(const Json& from) {
             .cost_user_ns = get_number(from, "cost_user_ns"),
             .counted_functions = get_number(from, "counted_functions"),
             .counted_by = get_text(from, "counted_by"),
-            .unwatched_ns = get_number(from, "unwatched_ns")};
+            .unwatched_ns = get_number(from, "unwatched_ns"),
+            .disks_unwatched_ns = get_number(from, "disks_unwatched_ns")};
   for (const Json& sentence : get_array(from, "degraded"))
     meta.degraded.push_back(text_of(sentence, "degraded"));
   if (const auto counters = from.find("counters"); counters != from.end()) {

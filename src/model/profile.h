@@ -138,10 +138,11 @@ struct Meta {
   uint64_t samples_lost = 0;
   uint64_t cost_kernel_ns = 0;  // what pkprof itself took, measured
   uint64_t cost_user_ns = 0;
-  bool measured = false;           // by entry and exit; samples only divide what was measured
-  uint64_t counted_functions = 0;  // whose calls were counted
-  std::string counted_by;          // means of the kernel's
-  uint64_t unwatched_ns = 0;       // of duration_ns, that the hooks were off to keep to the budget
+  bool measured = false;            // by entry and exit; samples only divide what was measured
+  uint64_t counted_functions = 0;   // whose calls were counted
+  std::string counted_by;           // means of the kernel's
+  uint64_t unwatched_ns = 0;        // of duration_ns, that the hooks were off to keep to the budget
+  uint64_t disks_unwatched_ns = 0;  // the same of those on disk requests
   std::vector<std::string> degraded;         // capabilities that were missing, a sentence each
   std::map<std::string, uint64_t> counters;  // every "nothing is lost silently" counter, by name
   bool operator==(const Meta&) const = default;

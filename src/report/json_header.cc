@@ -24,7 +24,8 @@ Json json_header(const Profile& profile, std::string_view schema, By by) {
            {{"kernel_ns", meta.cost_kernel_ns},
             {"user_ns", meta.cost_user_ns},
             {"fraction", fraction},
-            {"hooks_on", watched_share(meta)}}},
+            {"hooks_on", watched_share(meta)},
+            {"disk_hooks_on", disks_watched_share(meta)}}},
           {"degraded", degraded_sentences(profile, by)}};
 }
 

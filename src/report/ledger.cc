@@ -200,10 +200,22 @@ uint64_t Ledger::sum_ns() const {
                          [](uint64_t sum, const LedgerRow& row) { return sum + row.costs_ns(); });
 }
 
+namespace {
+
+double share_without(uint64_t off_ns, const Meta& meta) {
+  if (off_ns == 0 || meta.duration_ns == 0) return 1;
+  return 1 - static_cast<double>(std::min(off_ns, meta.duration_ns)) /
+                 static_cast<double>(meta.duration_ns);
+}
+
+}  // namespace
+
 double watched_share(const Meta& meta) {
-  if (meta.unwatched_ns == 0 || meta.duration_ns == 0) return 1;
-  const uint64_t off = std::min(meta.unwatched_ns, meta.duration_ns);
-  return 1 - static_cast<double>(off) / static_cast<double>(meta.duration_ns);
+  return share_without(meta.unwatched_ns, meta);
+}
+
+double disks_watched_share(const Meta& meta) {
+  return share_without(meta.disks_unwatched_ns, meta);
 }
 
 uint64_t kept_hz(const Meta& meta) {

@@ -85,6 +85,7 @@ struct Ledger {
 
 // Of the recording's time, for which the hooks were on: 1 unless a budget turned them off.
 [[nodiscard]] double watched_share(const Meta& meta);
+[[nodiscard]] double disks_watched_share(const Meta& meta);  // those on disk requests
 
 // Whether a sample was served to a selected process, or to anyone when none is selected.
 [[nodiscard]] bool is_served_to(const Profile& profile, const SampleKey& key,

@@ -153,6 +153,9 @@ void LedgerText::header() {
   if (meta.unwatched_ns != 0)
     line("  its hooks were on for " + decimal(100 * watched_share(meta), 0) +
          "% of the time, the rest is in proportion (--budget)");
+  if (meta.disks_unwatched_ns != 0)
+    line("  its hooks on disk requests were on for " + decimal(100 * disks_watched_share(meta), 0) +
+         "% of the time (--budget)");
   if (!missing_.empty() || meta.samples_lost != 0)
     line("  " + options_.style.warning("incomplete: see the end of this report"));
   line("");

@@ -127,6 +127,18 @@ TEST_F(DiskTest, ReadingPastThePageCache) {
   measure("O_DIRECT reading", {{reader}, hog_, {}, is_disk_work}, {95, 5});
 }
 
+// Hooks on disk requests are on for a small part of the time then.
+TEST_F(DiskTest, ManyRequestsAtTheDefaultBudget) {
+  have_disk({.direct = true});
+  if (IsSkipped()) return;
+  const int one = use("one", {"--mode", "read", "--chunk-kb", "4", "--threads", "3"});
+  const int other = use("other", {"--mode", "read", "--chunk-kb", "4"});
+  const Observed seen =
+      measure("O_DIRECT reading, 3:1, budget of 1 %", {{one, other}, hog_, {}, is_disk_work},
+              {95, 5}, {.seconds = 14, .min_samples = 1000, .budget = "1"});
+  expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
+}
+
 TEST_F(DiskTest, Xfs) {
   have_disk({.file_system = "xfs"});
   if (IsSkipped()) return;

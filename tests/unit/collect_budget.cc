@@ -40,6 +40,7 @@ TEST(Budget, HooksThatCostLessStayOn) {
   machine.live(budget, 20);
   EXPECT_EQ(machine.off_s, 0);
   EXPECT_EQ(budget.duty(), 1);
+  EXPECT_NEAR(budget.takes(), 0.009, 1e-6) << "the rest is others'";
 }
 
 // A second's share may be spent in a part of it; a machine that does nothing spends none.

@@ -163,6 +163,31 @@ TEST_F(SpreadTest, ARecordingThatEndsInAPauseIsChargedByWhatWasSeenBefore) {
   EXPECT_EQ(share(kServer), 1);
 }
 
+TEST_F(SpreadTest, KernelThreadsAreAlikeOnlyAtTheSameWork) {
+  // All of them have the outer frames 4, 5 and 6.
+  const auto at_work = [this](uint64_t function, uint64_t served, FrameId leaf) {
+    Row r = row(kBystander, served, stack({leaf, 3, 4, 5, 6}), PK_VEC_NONE);
+    r.key.kind = PK_WORK;
+    r.key.ustack = function;
+    return r;
+  };
+  spread_.seen(at_work(100, kServer, 1), samples(20));
+  spread_.seen(at_work(200, kClient, 1), samples(20));
+  Row other = at_work(200, 0, 2);
+  other.key.served_kind = PK_SERVED_UNWATCHED;
+  spread_.unwatched(other, samples(10));
+  Row without_stack = other;
+  without_stack.key.kstack = 0;
+  spread_.unwatched(without_stack, samples(10));
+  Row unknown = at_work(300, 0, 2);
+  unknown.key.served_kind = PK_SERVED_UNWATCHED;
+  spread_.unwatched(unknown, samples(10));
+  settle();
+  EXPECT_EQ(charged_[kClient], 20 * kMs);
+  EXPECT_EQ(charged_[uint64_t{PK_UNCLAIMED} + PK_UNWATCHED], 10 * kMs);
+  EXPECT_EQ(charged_.size(), 2U);
+}
+
 TEST_F(SpreadTest, AStackThatFoundNoRoomGoesByItsVector) {
   spread_.seen(row(kBystander, kServer, stack({1, 2, 3})), samples(50));
   spread_.unwatched(waiting(kBystander, 0), samples(10));

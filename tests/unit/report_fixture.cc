@@ -28,6 +28,7 @@ class Machine {
                      .cost_kernel_ns = 18 * ms,
                      .cost_user_ns = 5 * ms,
                      .unwatched_ns = 3'800 * ms,
+                     .disks_unwatched_ns = 9'500 * ms,
                      .degraded = {"no fentry: block requests are charged to UNCLAIMED"},
                      .counters = {{"stack_collisions", 3}, {"map_full", 0}}};
     binary_ = profile_.mapping({0x400000, 0x500000, 0x1000, "/usr/sbin/nginx",

@@ -53,18 +53,21 @@ Done stream(const Options& options) {
   const int fd = open_file(options, direct ? O_DIRECT : 0);
   const size_t chunk = options.chunk_kb << 10;
   const uint64_t size = options.megabytes << 20;
-  void* buffer = std::aligned_alloc(4096, chunk);
-  std::memset(buffer, 0x5a, chunk);
+  const size_t filled = std::max(chunk, size_t{256} << 10);
+  void* buffer = std::aligned_alloc(4096, filled);
+  std::memset(buffer, 0x5a, filled);
+  const uint64_t from = options.from_mb << 20;
   if (reads) {
-    for (uint64_t at = 0; at < size && !stopped(); at += chunk)
-      if (pwrite(fd, buffer, chunk, static_cast<off_t>(at)) < 0) die("writing " + options.file);
+    for (uint64_t at = 0; at < size && !stopped(); at += filled)
+      if (pwrite(fd, buffer, filled, static_cast<off_t>(from + at)) < 0)
+        die("writing " + options.file);
   }
   say_ready();
   const uint64_t start = now_ns();
   Done done;
   uint64_t unsynced = 0;
   while (!stopped()) {
-    const auto at = static_cast<off_t>((options.from_mb << 20) + done.bytes % size);
+    const auto at = static_cast<off_t>(from + done.bytes % size);
     const ssize_t n = reads ? pread(fd, buffer, chunk, at) : pwrite(fd, buffer, chunk, at);
     if (n < 0 && errno != EINTR) die(options.mode + " of " + options.file);
     if (n <= 0) continue;
