@@ -203,7 +203,10 @@ int BPF_PROG(pk_block_rq_complete, struct request *rq, int error, unsigned int b
 	pk_vote(c, pk_disk_object(), c->done, pk_cost_of_end(bytes), PK_VOTE_FADES);
 	if (c->irq_since)
 		pk_interrupt_completed(c, c->done);
-	if (likely(c->armed != PK_PHASE_REQUEST))
+	if (likely(c->armed != PK_PHASE_REQUEST && c->armed != PK_PHASE_ENTRY))
+		return 0;
+	/* In a hard interrupt in the middle of that softirq, it is not what was waited for. */
+	if (pk_preempt_bits(c, HARDIRQ_MASK) == 1)
 		return 0;
 	c->armed = PK_PHASE_NONE;
 	if (pk_same_run(c))

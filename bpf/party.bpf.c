@@ -8,23 +8,22 @@
 __u64 huge_scan = 0;
 __u64 huge_scan_sampled = 0;
 
-static __noinline int pk_count_vote(struct pk_cpu *c, struct pk_vote_key *key, struct pk_vote *cast)
+/* Returns whether there was room. */
+static __noinline int pk_count_vote(struct pk_vote_key *key, struct pk_vote *cast)
 {
 	struct pk_vote *sum = bpf_map_lookup_elem(&votes, key);
 
 	if (!sum) {
 		if (!bpf_map_update_elem(&votes, key, cast, BPF_NOEXIST))
-			return 0;
+			return 1;
 		sum = bpf_map_lookup_elem(&votes, key); /* another CPU was first? */
 	}
 	if (sum) {
 		__sync_fetch_and_add(&sum->weight, cast->weight);
 		if (cast->anew)
 			sum->anew = 1;
-		return 0;
 	}
-	c->stats.votes_full++;
-	return 0;
+	return sum != NULL;
 }
 
 static __noinline int pk_cast_vote(struct pk_cpu *c, __u32 at)
@@ -33,10 +32,13 @@ static __noinline int pk_cast_vote(struct pk_cpu *c, __u32 at)
 	struct pk_vote_key key = pending->key;
 	struct pk_vote cast = pending->vote;
 
+	if (!pk_count_vote(&key, &cast))
+		return 0;
 	pending->vote.weight = 0;
-	return pk_count_vote(c, &key, &cast);
+	return 1;
 }
 
+/* Memory for an entry may be had a moment later: what finds no room now stays for the next time. */
 int pk_cast_votes(struct pk_cpu *c)
 {
 	__u32 at;
@@ -65,8 +67,10 @@ int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kin
 	if (!c || !party || party == object || party == PK_UNWATCHED_PARTY)
 		return 0;
 	level = pk_level(c);
-	if (unlikely(c->voting[level])) /* an interrupt, in the middle of this */
-		return pk_count_vote(c, &key, &cast);
+	if (unlikely(c->voting[level])) { /* an interrupt, in the middle of this */
+		c->stats.votes_full += !pk_count_vote(&key, &cast);
+		return 0;
+	}
 	c->voting[level] = 1;
 	barrier();
 	at = pk_pending_at(level, object, party);
@@ -76,7 +80,7 @@ int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kin
 		pending->vote.weight += weight;
 	} else {
 		if (pending->vote.weight)
-			pk_cast_vote(c, at);
+			c->stats.votes_full += !pk_cast_vote(c, at);
 		pending->key = key;
 		pending->vote = cast;
 	}

@@ -47,6 +47,16 @@ static __always_inline void pk_look_for_hooks(struct pk_cpu *c)
 	c->sender = 0;
 }
 
+/* No hook came: what the CPU's account was waiting for is over, or they have gone. */
+static __always_inline void pk_close_armed(struct pk_cpu *c)
+{
+	bool disk = c->armed == PK_PHASE_REQUEST || c->armed == PK_PHASE_ENTRY;
+
+	if (disk && !c->object && (!disk_window || c->disk_window != disk_window))
+		c->object = PK_UNWATCHED_PARTY;
+	pk_net_close(c);
+}
+
 /*
  * Hard interrupts are counted by their hooks; what they took is off this sample, if the hooks were
  * on since the last. This one takes a sample for us.
@@ -138,7 +148,8 @@ static __always_inline void pk_sample_hooked(struct pk_cpu *c, struct pk_place *
 					     struct pk_charge *charge)
 {
 	if (c->watched) {
-		charge->watched = 1;
+		/* Before the first vector: it may be for the end of a disk request. */
+		charge->watched = place->vec != PK_VEC_NONE || c->disks_watched;
 		pk_net_sample(c, place, charge);
 	} else {
 		pk_charge_unwatched(c, charge);
@@ -328,11 +339,8 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!s)
 		goto out;
-	if (c->armed && !c->busy) {
-		if (c->armed == PK_PHASE_REQUEST && c->disk_window != disk_window)
-			c->object = PK_UNWATCHED_PARTY;
-		pk_net_close(c); /* no hook came: what it was waiting for is over */
-	}
+	if (c->armed && !c->busy)
+		pk_close_armed(c);
 	pk_look_for_hooks(c);
 
 	c->idle = 0;
