@@ -30,6 +30,7 @@ std::string as_text(const HeldStatus& s) {
   out += std::to_string(s.cpus) + " CPUs at " + std::to_string(s.frequency_hz) + " Hz" +
          (s.threads ? ", by thread" : "") + ": " + std::to_string(s.samples) +
          " samples; it takes " + decimal(100 * s.cost, 2) + " % of the CPUs' time\n";
+  if (s.resumed) out += "and what was counted before the last halt\n";
   out += std::to_string(s.rows) + " rows of " + std::to_string(s.most_rows) + " in use\n";
   for (const std::string& sentence : s.degraded) out += "  " + sentence + "\n";
   for (const auto& [name, count] : s.counters)
@@ -39,11 +40,13 @@ std::string as_text(const HeldStatus& s) {
 
 std::string as_json(const HeldStatus& s) {
   const nlohmann::ordered_json out{
-      {"schema", "pkprof.status/1"},  {"stopped", s.stopped}, {"start_unix_ns", s.started_at},
-      {"duration_ns", s.duration_ns}, {"cpus", s.cpus},       {"frequency_hz", s.frequency_hz},
-      {"threads", s.threads},         {"samples", s.samples}, {"rows", s.rows},
-      {"most_rows", s.most_rows},     {"cost", s.cost},       {"degraded", s.degraded},
-      {"counters", s.counters}};
+      {"schema", "pkprof.status/1"},    {"stopped", s.stopped},
+      {"resumed", s.resumed},           {"start_unix_ns", s.started_at},
+      {"duration_ns", s.duration_ns},   {"cpus", s.cpus},
+      {"frequency_hz", s.frequency_hz}, {"threads", s.threads},
+      {"samples", s.samples},           {"rows", s.rows},
+      {"most_rows", s.most_rows},       {"cost", s.cost},
+      {"degraded", s.degraded},         {"counters", s.counters}};
   return out.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

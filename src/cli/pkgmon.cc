@@ -53,7 +53,7 @@ int control(const Options& o) {
           exit_failure);
     }
   } else if (o.begin) {
-    const auto r = start_held({.frequency_hz = o.frequency_hz});
+    const auto r = start_held({.frequency_hz = o.frequency_hz, .resume = true});
     if (!r) return complain(r.error().message, exit_failure);
   }
   return print(std::string("pkgmon: kernel profiling is ") + (is_held() ? "running" : "off") +
@@ -123,7 +123,8 @@ void add_pkgmon(ArgParser& app, CommandLine& line) {
   auto options = std::make_shared<Options>();
   app.long_help_alone();
   app.command_follows();
-  app.add("-b,--begin", options->begin, "Begin a recording of the whole machine");
+  app.add("-b,--begin", options->begin,
+          "Begin a recording of the whole machine, or go on with the one that was halted");
   app.add("-h,--halt", options->halt, "Halt it, and keep what was counted");
   app.add("-p,--dump", options->dump, "Write gmon.out files of what was counted");
   app.add("-r,--reset", options->reset, "Begin counting anew, or forget what was kept");

@@ -17,6 +17,7 @@
 #include "collect/pins.h"
 #include "collect/processes.h"
 #include "collect/recorder.h"
+#include "model/merge.h"
 #include "model/pprof.h"
 
 namespace pkprof {
@@ -25,6 +26,7 @@ namespace {
 // What was counted up to a stop: for root alone, and no longer than the machine runs.
 constexpr const char* kept_directory = "/run/pkprof";
 constexpr const char* kept_file = "/run/pkprof/stopped.pb.gz";
+constexpr const char* resumed_file = "/run/pkprof/resumed.pb.gz";  // what counts on meanwhile
 
 void raise_memory_limit() {
   const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
@@ -41,10 +43,9 @@ KernelSideOptions side_options(uint64_t frequency_hz, bool threads, bool hooks) 
 }
 
 CostMeter meter_of(const KernelSide& kernel, const HookOverhead& overhead) {
-  return {CostMeter::ByGroup{kernel.hook_programs(HookGroup::always),
-                             kernel.hook_programs(HookGroup::work),
-                             kernel.hook_programs(HookGroup::disks),
-                             kernel.hook_programs(HookGroup::interrupts)},
+  return {CostMeter::ByGroup{
+              kernel.hook_programs(HookGroup::always), kernel.hook_programs(HookGroup::work),
+              kernel.hook_programs(HookGroup::disks), kernel.hook_programs(HookGroup::interrupts)},
           overhead};
 }
 
@@ -220,10 +221,37 @@ bool is_kept() {
   return access(kept_file, F_OK) == 0;
 }
 
-Result<> forget_kept() {
-  if (is_kept() && unlink(kept_file)) return fail_errno(std::string("removing ") + kept_file);
-  rmdir(kept_directory);
+Result<> forget(const char* file) {
+  if (unlink(file) && errno != ENOENT) return fail_errno(std::string("removing ") + file);
+  rmdir(kept_directory);  // if nothing else is there
   return {};
+}
+
+Result<> forget_kept() {
+  if (auto r = forget(resumed_file); !r) return r;
+  return forget(kept_file);
+}
+
+// What was kept is part of what is begun now.
+Result<> resume_kept() {
+  if (!is_kept()) return forget_kept();
+  if (rename(kept_file, resumed_file)) return fail_errno(std::string("renaming ") + kept_file);
+  return {};
+}
+
+bool is_resumed() {
+  return access(resumed_file, F_OK) == 0;
+}
+
+// With what was counted before.
+Result<Profile> with_resumed(Result<Profile> later) {
+  if (!later || !is_resumed()) return later;
+  auto profile = read_profile(resumed_file);
+  if (!profile) return profile;
+  if (auto r = merge(*profile, *later); !r)
+    return fail("what was counted before the last halt cannot be added to: " + r.error().message +
+                "; `pkprof reset` forgets it");
+  return profile;
 }
 
 }  // namespace
@@ -260,7 +288,7 @@ Result<> start_held(const HeldOptions& options) {
     return pins->write(about);
   };
   auto started = start();
-  if (started) return forget_kept();
+  if (started) return options.resume ? resume_kept() : forget_kept();
   if (auto r = pins->remove(); !r)
     return fail(started.error().message + "; and " + r.error().message);
   return started;
@@ -270,14 +298,15 @@ Result<Profile> dump_held() {
   if (!Pins::exist() && is_kept()) return read_profile(kept_file);
   auto held = Held::open();
   if (!held) return std::unexpected(held.error());
-  return held->read();
+  return with_resumed(held->read());
 }
 
 Result<> reset_held() {
   if (!Pins::exist() && is_kept()) return forget_kept();
   auto held = Held::open();
   if (!held) return std::unexpected(held.error());
-  return held->reset();
+  if (auto r = held->reset(); !r) return r;
+  return forget_kept();
 }
 
 Result<bool> stop_held(const std::string& path) {
@@ -293,13 +322,14 @@ Result<bool> stop_held(const std::string& path) {
   if (!held) return std::unexpected(held.error());
   held->kernel().stop();
   if (auto r = held->pins().remove_links(); !r) return std::unexpected(r.error());
-  auto profile = held->read();
+  auto profile = with_resumed(held->read());
   if (!profile) return std::unexpected(profile.error());
   if (path.empty() && mkdir(kept_directory, 0700) && errno != EEXIST)
     return fail_errno(std::string("making ") + kept_directory);
   if (auto r = write_profile(*profile, path.empty() ? kept_file : path); !r)
     return std::unexpected(r.error());
   if (auto r = held->pins().remove(); !r) return std::unexpected(r.error());
+  if (auto r = forget(resumed_file); !r) return std::unexpected(r.error());
   return true;
 }
 
@@ -314,6 +344,7 @@ Result<HeldStatus> held_status() {
   const About& about = held->about();
   const pk_stats stats = held->stats();
   status.stopped = held->kernel().stopped() != 0;
+  status.resumed = is_resumed();
   status.started_at = about.started_at;
   const uint64_t stopped = held->kernel().stopped();
   status.duration_ns = (stopped ? stopped : monotonic_ns()) - held->kernel().started();

@@ -23,6 +23,8 @@ struct HeldOptions {
   uint64_t frequency_hz = 997;
   bool threads = false;
   bool hooks = true;
+  // What was counted up to the last stop counts on; otherwise it is forgotten.
+  bool resume = false;
 };
 
 [[nodiscard]] Result<> start_held(const HeldOptions& options);
@@ -44,6 +46,7 @@ struct HeldOptions {
 
 struct HeldStatus {
   bool stopped = false;     // it counts no more
+  bool resumed = false;     // there is more, of before: the figures here are without it
   uint64_t started_at = 0;  // or reset; Unix time, ns
   uint64_t duration_ns = 0;
   uint64_t frequency_hz = 0;

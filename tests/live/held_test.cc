@@ -171,6 +171,40 @@ TEST_F(HeldTest, ByKgmonsFlags) {
   expect_refused(run_program({testnet::sibling("pkgmon"), "-p"}), "nothing is being recorded");
 }
 
+// As kgmon: a halt is a pause, until what was counted is reset.
+TEST_F(HeldTest, KgmonGoesOnWithWhatItHalted) {
+  const auto pkgmon = [&](Argv flags) {
+    flags.insert(flags.begin(), testnet::sibling("pkgmon"));
+    expect_ok(run_program(flags));
+  };
+  pkgmon({"-b"});
+  rest(0.5);
+  pkgmon({"-h"});
+  const Report first = dump("first.pb.gz");
+  rest(1.5);  // of which nothing counts
+  pkgmon({"-b"});
+  EXPECT_EQ(nlohmann::json::parse(run_pkprof({"status", "--json"}).out).at("resumed"), true);
+  rest(0.5);
+  const Report both = dump("both.pb.gz");
+  const uint64_t second = in_guest() ? 4'000'000'000 : 1'000'000'000;
+  EXPECT_GE(both.duration_ns, first.duration_ns + second / 2);
+  EXPECT_LT(both.duration_ns, first.duration_ns + second * 3 / 2);
+  EXPECT_GT(both.samples_taken, first.samples_taken);
+  pkgmon({"-h"});
+  EXPECT_GE(dump("halted.pb.gz").duration_ns, both.duration_ns);
+  pkgmon({"-b"});
+  pkgmon({"-r"});
+  EXPECT_LT(dump("reset.pb.gz").duration_ns, first.duration_ns) << "what was halted is forgotten";
+  expect_ok(run_pkprof({"stop", "-o", dir_.file("last.pb.gz")}));
+  EXPECT_FALSE(std::filesystem::exists(kept));
+
+  // A start begins anew.
+  pkgmon({"-b"});
+  pkgmon({"-h"});
+  expect_ok(run_pkprof({"start"}));
+  EXPECT_FALSE(std::filesystem::exists(kept));
+}
+
 // What is not ours to see is not looked at: only what the recording adds, and that it goes.
 TEST_F(HeldTest, NothingIsLeftInTheKernel) {
   if (find_program("bpftool").empty()) GTEST_SKIP() << "needs bpftool";

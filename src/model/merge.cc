@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/merge.h"
+
+#include <algorithm>
+
+namespace pkprof {
+namespace {
+
+// The average over both, by time.
+uint64_t average(uint64_t a, uint64_t a_ns, uint64_t b, uint64_t b_ns) {
+  const double ns = static_cast<double>(a_ns) + static_cast<double>(b_ns);
+  if (ns <= 0) return b;
+  return static_cast<uint64_t>((static_cast<double>(a) * static_cast<double>(a_ns) +
+                                static_cast<double>(b) * static_cast<double>(b_ns)) /
+                               ns);
+}
+
+void merge_meta(Meta& before, const Meta& later) {
+  before.sampled_hz =
+      average(before.sampled_hz, before.duration_ns, later.sampled_hz, later.duration_ns);
+  before.frequency_hz = later.frequency_hz;
+  if (before.command.empty()) before.command = later.command;
+  before.start_unix_ns = std::min(before.start_unix_ns, later.start_unix_ns);
+  before.duration_ns += later.duration_ns;
+  before.samples_taken += later.samples_taken;
+  before.samples_lost += later.samples_lost;
+  before.cost_kernel_ns += later.cost_kernel_ns;
+  before.cost_user_ns += later.cost_user_ns;
+  before.unwatched_ns += later.unwatched_ns;
+  before.disks_unwatched_ns += later.disks_unwatched_ns;
+  before.counted_functions = std::max(before.counted_functions, later.counted_functions);
+  if (before.counted_by.empty()) before.counted_by = later.counted_by;
+  for (const std::string& sentence : later.degraded)
+    if (std::ranges::find(before.degraded, sentence) == before.degraded.end())
+      before.degraded.push_back(sentence);
+  for (const auto& [name, value] : later.counters) before.counters[name] += value;
+}
+
+// Numbers of the later profile's tables in the other's.
+struct Numbers {
+  std::vector<LabelId> labels;
+  std::vector<MappingId> mappings;
+  std::vector<FrameId> frames;
+  std::vector<StackId> stacks;
+};
+
+Numbers add_tables(Profile& to, const Profile& from) {
+  Numbers numbers;
+  for (const Label& label : from.labels()) numbers.labels.push_back(to.label(label));
+  for (const Mapping& mapping : from.mappings()) numbers.mappings.push_back(to.mapping(mapping));
+  for (Frame frame : from.frames()) {
+    if (frame.mapping != no_mapping) frame.mapping = numbers.mappings[frame.mapping];
+    frame.function = to.string(from.text(frame.function));
+    frame.file = to.string(from.text(frame.file));
+    numbers.frames.push_back(to.frame(frame));
+  }
+  std::vector<FrameId> frames;
+  for (StackId id = 0; id < from.stack_count(); ++id) {
+    frames.clear();
+    for (const FrameId frame : from.frames_of(id)) frames.push_back(numbers.frames[frame]);
+    numbers.stacks.push_back(to.stack(frames));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+Result<> merge(Profile& before, const Profile& later) {
+  if (before.meta.cpus != later.meta.cpus || before.meta.host != later.meta.host ||
+      before.meta.kernel != later.meta.kernel || before.meta.measured != later.meta.measured)
+    return fail("they are not of one machine as it was: " + before.meta.host + ", " +
+                before.meta.kernel + ", " + std::to_string(before.meta.cpus) + " CPUs; " +
+                later.meta.host + ", " + later.meta.kernel + ", " +
+                std::to_string(later.meta.cpus) + " CPUs");
+  const Numbers numbers = add_tables(before, later);
+  for (const Profile::Sample& sample : later.samples()) {
+    SampleKey key = sample.key;
+    key.ran_on = numbers.labels[key.ran_on];
+    key.served = numbers.labels[key.served];
+    key.source = before.string(later.text(key.source));
+    key.stack = numbers.stacks[key.stack];
+    before.add(key, sample.value);
+  }
+  for (const auto& [thread, name] : later.thread_names())
+    before.name_thread(numbers.labels[thread.first], thread.second, name);
+  merge_meta(before.meta, later.meta);
+  return {};
+}
+
+}  // namespace pkprof
