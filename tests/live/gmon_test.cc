@@ -51,13 +51,18 @@ std::string symbols_of(std::string suffix) {
   return "gmon.sym." + suffix;
 }
 
+std::string file_in(const std::string& directory, const std::string& name) {
+  return directory + "/" + name;
+}
+
 // All that pkprof wrote to a directory.
 size_t expect_all_read(const std::string& directory) {
   size_t read = 0;
   for (const std::string& name : names_in(directory)) {
     if (!name.starts_with("gmon.out.")) continue;
-    expect_read(run_gprof(directory + "/" + symbols_of(name.substr(9)), {directory + "/" + name}),
-                name);
+    expect_read(
+        run_gprof(file_in(directory, symbols_of(name.substr(9))), {file_in(directory, name)}),
+        name);
     ++read;
   }
   return read;
@@ -329,7 +334,7 @@ void expect_own_calls(const std::string& program, const std::string& argument,
   const Gprof merged = [&] {
     for (const std::string& name : names_in(out)) {
       if (name.starts_with("gmon.out." + pid + "."))
-        return run_gprof(out + "/" + symbols_of(name.substr(9)), {out + "/" + name});
+        return run_gprof(file_in(out, symbols_of(name.substr(9))), {file_in(out, name)});
     }
     return Gprof();
   }();
