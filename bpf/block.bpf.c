@@ -16,9 +16,6 @@
 
 #include <bpf/bpf_tracing.h>
 
-/* Whom a request is for that nobody is known for. */
-enum { PK_NOBODY = PK_UNCLAIMED + PK_UNTRACKED };
-
 int pk_block_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge)
 {
 	if (!c || !place || !charge)
@@ -90,11 +87,7 @@ static __always_inline void pk_note_place(struct gendisk *disk, __u32 sector, __
 /* The party of what was given; where that was in a pause, PK_UNWATCHED_PARTY. */
 static __always_inline __u64 pk_giver(__u64 object)
 {
-	__u64 party = pk_noted(object);
-
-	if (!party && pk_disks_had_pause())
-		return PK_UNWATCHED_PARTY;
-	return party == PK_NOBODY ? 0 : party;
+	return pk_disk_party(pk_noted(object));
 }
 
 /* That a thread is about to send this bio on. */
@@ -164,7 +157,7 @@ int BPF_PROG(pk_block_bio_remap, struct bio *bio, unsigned int dev, unsigned lon
 	/* Pieces of work have their own parties: those who queued them. */
 	if (!(task->flags & PF_WQ_WORKER)) {
 		pk_note(pk_sent_on_object(bpf_get_current_task(), 0), PK_KERNEL);
-		pk_note(pk_sent_on_object(bpf_get_current_task(), disk_window), party);
+		pk_note_giver(pk_sent_on_object(bpf_get_current_task(), disk_window), party);
 	}
 	if (!party)
 		return 0;

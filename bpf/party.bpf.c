@@ -238,12 +238,9 @@ static __noinline __u64 pk_worker_party(__u64 workerp, __u32 *basis)
 /* A thread that sends on what many gave it; 0: it is none. */
 static __noinline __u64 pk_sent_on_party(__u64 taskp)
 {
-	__u64 party;
-
 	if (!pk_noted(pk_sent_on_object(taskp, 0)))
 		return 0;
-	party = disk_window ? pk_noted(pk_sent_on_object(taskp, disk_window)) : 0;
-	return party || !pk_disks_had_pause() ? party : PK_UNWATCHED_PARTY;
+	return pk_disk_party(disk_window ? pk_noted(pk_sent_on_object(taskp, disk_window)) : 0);
 }
 
 __u64 pk_thread_party(__u64 taskp, __u32 *basis)

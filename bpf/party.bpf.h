@@ -43,9 +43,20 @@ enum {
  */
 enum { PK_UNWATCHED_PARTY = PK_UNCLAIMED + PK_UNWATCHED };
 
+/* Noted of a disk request where nobody is known that it is for. */
+enum { PK_NOBODY = PK_UNCLAIMED + PK_UNTRACKED };
+
 static __always_inline bool pk_disks_had_pause(void)
 {
 	return disk_window != 1;
+}
+
+/* What was noted of a request in this window, if anything was, as a party. */
+static __always_inline __u64 pk_disk_party(__u64 noted)
+{
+	if (!noted && pk_disks_had_pause())
+		return PK_UNWATCHED_PARTY;
+	return noted == PK_NOBODY ? 0 : noted;
 }
 
 static __always_inline __u64 pk_object_of(__u32 salt, __u64 a, __u64 b)
