@@ -3,9 +3,12 @@
 // on it a BPF program that returns at once. What it costs is what any sampler at that frequency
 // costs on this machine; what pkprof costs beyond is pkprof's own.
 //
-//   bare_sampler HZ     samples until SIGINT or SIGTERM; prints "ready" once it does
+//   bare_sampler HZ [NS]     samples until SIGINT or SIGTERM; prints "ready" once it does
 //
-// The program is two instructions, so it is given as such: no compiler, no object file.
+// With NS the program waits for so long, and does nothing else: what it costs to be interrupted for
+// as long as some other sampler's samples take, whatever it does in the time.
+//
+// The program is a few instructions, so it is given as such: no compiler, no object file.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
@@ -20,7 +23,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <vector>
 
 #include "base/fd.h"
@@ -34,13 +36,36 @@ using pkprof::Fd;
   std::exit(1);
 }
 
-Fd load_program() {
-  const bpf_insn code[] = {
-      {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},  // r0 = 0
-      {.code = BPF_JMP | BPF_EXIT},
-  };
+constexpr int most_looks = 4000;  // at the time: the verifier wants an end
+constexpr unsigned long longest_wait_ns = 50'000;
+
+std::vector<bpf_insn> program_code(unsigned long wait_ns) {
+  const bpf_insn time = {.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_ktime_get_ns};
+  std::vector<bpf_insn> code;
+  if (wait_ns) {
+    code = {
+        time,
+        {.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6, .src_reg = BPF_REG_0},
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_7, .imm = 0},
+        time,  // again and again
+        {.code = BPF_ALU64 | BPF_SUB | BPF_X, .dst_reg = BPF_REG_0, .src_reg = BPF_REG_6},
+        {.code = BPF_JMP | BPF_JGE | BPF_K,
+         .dst_reg = BPF_REG_0,
+         .off = 2,
+         .imm = static_cast<int>(wait_ns)},
+        {.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_7, .imm = 1},
+        {.code = BPF_JMP | BPF_JLT | BPF_K, .dst_reg = BPF_REG_7, .off = -5, .imm = most_looks},
+    };
+  }
+  code.push_back({.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0});
+  code.push_back({.code = BPF_JMP | BPF_EXIT});
+  return code;
+}
+
+Fd load_program(unsigned long wait_ns) {
+  const std::vector<bpf_insn> code = program_code(wait_ns);
   Fd program(
-      bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "bare", "GPL", code, std::size(code), nullptr));
+      bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "bare", "GPL", code.data(), code.size(), nullptr));
   if (!program.valid()) die("loading the program");
   return program;
 }
@@ -67,9 +92,10 @@ Fd sample(int cpu, unsigned long hz, const Fd& program) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const unsigned long hz = argc == 2 ? std::strtoul(argv[1], nullptr, 10) : 0;
-  if (hz == 0) {
-    std::fprintf(stderr, "usage: bare_sampler HZ\n");
+  const unsigned long hz = argc == 2 || argc == 3 ? std::strtoul(argv[1], nullptr, 10) : 0;
+  const unsigned long wait_ns = argc == 3 ? std::strtoul(argv[2], nullptr, 10) : 0;
+  if (hz == 0 || wait_ns > longest_wait_ns) {
+    std::fprintf(stderr, "usage: bare_sampler HZ [NS, at most %lu]\n", longest_wait_ns);
     return 2;
   }
   const rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
@@ -80,7 +106,7 @@ int main(int argc, char** argv) {
   sigaddset(&ends, SIGTERM);
   sigprocmask(SIG_BLOCK, &ends, nullptr);
 
-  const Fd program = load_program();
+  const Fd program = load_program(wait_ns);
   std::vector<Fd> events;
   for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu) {
     Fd event = sample(cpu, hz, program);

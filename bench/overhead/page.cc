@@ -197,7 +197,10 @@ std::string page_text(const std::vector<Run>& runs) {
       "with the quartiles in brackets. *noise* is the same for a slice under none, compared with "
       "those before and after it: differences between single slices that are smaller mean nothing. "
       "*bare* is an empty program on the same clock: what sampling itself costs here, in timer "
-      "interrupts above all.\n";
+      "interrupts above all. *wait* does nothing, either, but takes 25 us for it, as long as a "
+      "sample of a kernel stack takes where the workload has filled the caches: what it costs to "
+      "be "
+      "interrupted for so long, whatever is done meanwhile.\n";
   for (const int hz : summary.frequencies()) {
     out += "\n## At " + std::to_string(hz) + " Hz\n\n" + ratios_text(runs, summary, hz);
   }

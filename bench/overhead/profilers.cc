@@ -15,6 +15,8 @@ using namespace std::chrono_literals;
 using testnet::Argv;
 
 constexpr auto kAttachLimit = 20s;
+// What a sample takes under a load that fills the caches: most of it, to walk a kernel stack.
+constexpr const char* kWaitNs = "25000";
 constexpr auto kEndLimit = 60s;  // perf reads all that it has recorded once more
 
 void pause(std::chrono::duration<double> time) {
@@ -40,6 +42,7 @@ Argv Variant::argv(const Stage& stage, int hz) const {
   const std::string file = stage.dir().file(result);
   const std::string ours = stage.bin("pkprof");
   if (info.name == "bare") return {stage.bin("bare_sampler"), rate};
+  if (info.name == "wait") return {stage.bin("bare_sampler"), rate, kWaitNs};
   if (info.name == "pkprof") return {ours, "record", "-a", "-F", rate, "-o", file};
   if (info.name == "pkprof-100") {
     return {ours, "record", "-a", "-F", rate, "--budget", "100", "-o", file};
@@ -58,6 +61,7 @@ std::vector<Variant> all_variants() {
   return {
       {{kPlain, ""}, "", ""},
       {{"bare", "bare_sampler HZ"}, "", ""},
+      {{"wait", "bare_sampler HZ 25000"}, "", ""},
       {{"pkprof", "pkprof record -a -F HZ -o FILE"}, "", "pkprof.pb.gz"},
       {{"pkprof-100", "pkprof record -a -F HZ --budget 100 -o FILE"}, "", "pkprof-100.pb.gz"},
       {{"sampler", "pkprof record -a -F HZ --no-attribution -o FILE"}, "", "sampler.pb.gz"},
