@@ -74,7 +74,7 @@ static __always_inline __u64 pk_place_object(__u32 dev, __u32 sector)
 /* Where nobody is known that is noted, too, or it would be taken for given in a pause. */
 static __always_inline void pk_note_giver(__u64 object, __u64 party)
 {
-	pk_note(object, party ? party : PK_NOBODY);
+	pk_note_in(PK_NOTES_OF_DISKS, object, party ? party : PK_NOBODY);
 }
 
 /* A disk that is made of others sends bios on, some from threads of its own: see pk_block_bio_remap. */
@@ -87,7 +87,7 @@ static __always_inline void pk_note_place(struct gendisk *disk, __u32 sector, __
 /* The party of what was given; where that was in a pause, PK_UNWATCHED_PARTY. */
 static __always_inline __u64 pk_giver(__u64 object)
 {
-	return pk_disk_party(pk_noted(object));
+	return pk_disk_party(pk_noted_in(PK_NOTES_OF_DISKS, object));
 }
 
 /* That a thread is about to send this bio on. */
@@ -157,7 +157,8 @@ int BPF_PROG(pk_block_bio_remap, struct bio *bio, unsigned int dev, unsigned lon
 	/* Pieces of work have their own parties: those who queued them. */
 	if (!(task->flags & PF_WQ_WORKER)) {
 		pk_note(pk_sent_on_object(bpf_get_current_task(), 0), PK_KERNEL);
-		pk_note_giver(pk_sent_on_object(bpf_get_current_task(), disk_window), party);
+		pk_note(pk_sent_on_object(bpf_get_current_task(), disk_window),
+			party ? party : PK_NOBODY);
 	}
 	if (!party)
 		return 0;

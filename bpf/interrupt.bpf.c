@@ -341,7 +341,7 @@ int BPF_PROG(pk_hrtimer_interrupt, struct hrtimer *timer)
 		party = pk_sleeper_of(plain);
 		basis = PK_BASIS_OWNER;
 	} else {
-		party = pk_noted(pk_timer_object(plain));
+		party = pk_timer_noted(plain);
 	}
 	pk_turn_to(c, function, party, basis);
 	return 0;
@@ -363,7 +363,7 @@ int BPF_PROG(pk_hrtimer_start, struct hrtimer *timer)
 	/* One that starts itself anew, when it expires, stays whose it was. */
 	party = pk_party_now(c);
 	if (party)
-		pk_note(pk_timer_object(plain), party);
+		pk_note_timer(plain, party);
 	return 0;
 }
 

@@ -141,25 +141,54 @@ static __always_inline __u64 pk_disk_object(void)
 }
 
 /*
- * Notes lie in a table by the low bits of their object's number. A newer one in the same place
+ * Notes lie in tables by the low bits of their object's number. A newer one in the same place
  * displaces an older. What two CPUs write there at the same time the check finds out. What is
- * displaced is not known any more, and its work unclaimed.
+ * displaced is not known any more, and its work unclaimed. So what comes in thousands a second has
+ * tables of its own: a piece of work that is queued again and again, or a thread, would lose its
+ * place to them every time.
  */
-static __always_inline void pk_note(__u64 object, __u64 party)
+enum pk_notes { PK_NOTES_OF_WORK, PK_NOTES_OF_TIMERS, PK_NOTES_OF_DISKS };
+
+static __always_inline struct pk_note *pk_note_at(enum pk_notes table, __u64 object)
 {
-	struct pk_note *note = &notes[object & (PK_NOTES - 1)];
+	return &notes[table * PK_NOTES + (object & (PK_NOTES - 1))];
+}
+
+static __always_inline void pk_note_in(enum pk_notes table, __u64 object, __u64 party)
+{
+	struct pk_note *note = pk_note_at(table, object);
 
 	note->party = party;
 	note->check = object ^ party;
 }
 
-static __always_inline __u64 pk_noted(__u64 object)
+static __always_inline __u64 pk_noted_in(enum pk_notes table, __u64 object)
 {
-	struct pk_note *note = &notes[object & (PK_NOTES - 1)];
+	struct pk_note *note = pk_note_at(table, object);
 	__u64 check = note->check;
 	__u64 party = note->party;
 
 	return (check ^ party) == object ? party : 0;
+}
+
+static __always_inline void pk_note(__u64 object, __u64 party)
+{
+	pk_note_in(PK_NOTES_OF_WORK, object, party);
+}
+
+static __always_inline __u64 pk_noted(__u64 object)
+{
+	return pk_noted_in(PK_NOTES_OF_WORK, object);
+}
+
+static __always_inline void pk_note_timer(__u64 timer, __u64 party)
+{
+	pk_note_in(PK_NOTES_OF_TIMERS, pk_timer_object(timer), party);
+}
+
+static __always_inline __u64 pk_timer_noted(__u64 timer)
+{
+	return pk_noted_in(PK_NOTES_OF_TIMERS, pk_timer_object(timer));
 }
 
 /*

@@ -136,7 +136,7 @@ extern volatile struct pk_addresses addresses;
 extern struct pk_cpu cpus[PK_MAX_CPUS];
 extern struct pk_slot slots[PK_SLOTS];
 extern __u32 slot_tags[PK_SLOTS];
-extern struct pk_note notes[PK_NOTES];
+extern struct pk_note notes[PK_NOTE_TABLES * PK_NOTES];
 extern volatile __u64 started; /* ktime of the start: a first sample stands for the time since; 0: none counts */
 extern volatile __u64 stopped; /* ktime of the end, for those who come to read later; 0: it goes on */
 extern volatile __u64 period; /* ns between samples now */

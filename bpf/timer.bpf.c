@@ -55,7 +55,7 @@ int pk_timer_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 	function = pk_timer_function(c->expiring);
 	if (function && function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT])
 		return pk_charge_party(c, charge, pk_sleeper(c, c->expiring), PK_BASIS_OWNER);
-	party = pk_noted(pk_timer_object(c->expiring));
+	party = pk_timer_noted(c->expiring);
 	return pk_charge_party(c, charge, party, PK_BASIS_QUEUER);
 }
 
@@ -71,7 +71,7 @@ int BPF_PROG(pk_timer_start, struct timer_list *timer)
 	    function == addresses.timer_function[PK_TIMER_DELACK] ||
 	    function == addresses.timer_function[PK_TIMER_KEEPALIVE])
 		return 0;
-	pk_note(pk_timer_object(pk_plain(c, timer)), pk_party_now(c));
+	pk_note_timer(pk_plain(c, timer), pk_party_now(c));
 	return 0;
 }
 
@@ -106,7 +106,7 @@ static __noinline int pk_timer_calls(struct pk_cpu *c, __u8 vec)
 	function = vec == PK_VEC_HRTIMER ? 0 : pk_timer_function(timer);
 	if (function && function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT])
 		return pk_calls_are_for_party(c, pk_sleeper(c, timer), PK_BASIS_OWNER);
-	return pk_calls_are_for_party(c, pk_noted(pk_timer_object(timer)), PK_BASIS_QUEUER);
+	return pk_calls_are_for_party(c, pk_timer_noted(timer), PK_BASIS_QUEUER);
 }
 
 /* What a timer can settle: what came before it, or before the vector was known. */

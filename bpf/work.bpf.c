@@ -24,8 +24,7 @@ int BPF_PROG(pk_workqueue_queue_work, unsigned int cpu, void *pwq, struct work_s
 		return 0; /* a run of it is for all whose requests have come: see pk_worker_party */
 	party = pk_party_now(c);
 	if (!party && pk_in_interrupt(c))
-		party = pk_noted(pk_timer_object(plain + bpf_core_field_offset(struct delayed_work,
-									       timer)));
+		party = pk_timer_noted(plain + bpf_core_field_offset(struct delayed_work, timer));
 	if (!party && !disk_window && pk_in_interrupt(c))
 		party = PK_UNWATCHED_PARTY;
 	pk_note(pk_work_object(plain, (__u64)work->func), party);

@@ -17,7 +17,8 @@ enum {
 	PK_MAX_DEPTH = 120, /* so that a table's element fits the kernel's 1 KiB size class */
 	PK_SLOTS = 4096,    /* objects with work on account at one time; a power of two */
 	PK_SLOT_CHARGES = 12,
-	PK_NOTES = 16384,   /* pieces of work given and not yet done; a power of two */
+	PK_NOTES = 16384,   /* pieces of work given and not yet done, of each kind; a power of two */
+	PK_NOTE_TABLES = 3,
 	PK_FUNCTIONS = 128, /* functions that the sampler knows by address; a power of two */
 	PK_LEVELS = 4,      /* of contexts that interrupt one another, rounded up to a power of two */
 	PK_TOLD = 16,       /* labels that a CPU knows to be fresh in their table; a power of two */
