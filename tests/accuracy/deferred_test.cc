@@ -52,7 +52,7 @@ TEST_F(DeferredTest, WorkQueue) {
            (f.served == live::kUnclaimed || f.served == often || f.served == seldom);
   };
   const Observed seen = measure("work queue, 3:1 (terminals)", {{often, seldom}, hog_, {}, counts},
-                                {95, 5}, {.seconds = 6, .min_samples = 600});
+                                {95, 5}, {.seconds = 10, .min_samples = 1000});
   expect_ratio(seen.report, counts, often, seldom, stage_.ratio(often, seldom));
 }
 
