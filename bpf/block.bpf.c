@@ -177,7 +177,7 @@ int BPF_PROG(pk_block_rq_issue, struct request *rq)
 	return 0;
 }
 
-/* The end of a request costs as much as giving back some 32 pages does. */
+/* Taken, not measured: the end of a request is as dear as giving back 32 pages. */
 static __always_inline __u64 pk_cost_of_end(unsigned int bytes)
 {
 	return 32 + bytes / 4096;
