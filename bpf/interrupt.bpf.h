@@ -16,14 +16,4 @@
 /* The interrupt has completed a disk request of this party, and goes on for it until the next. */
 int pk_interrupt_completed(struct pk_cpu *c, __u64 party);
 
-/* What hard interrupts took of the time up to now, since this was asked last. */
-static __always_inline __u64 pk_interrupts_took(struct pk_cpu *c, __u64 now)
-{
-	__u64 part = c->irq_since ? now - c->irq_since : 0;
-	__u64 took = c->irq_ns + part;
-
-	c->irq_ns = -part; /* it is counted when it ends, and is off this sample already */
-	return took;
-}
-
 #endif

@@ -58,33 +58,31 @@ static __always_inline void pk_close_armed(struct pk_cpu *c)
 }
 
 /*
- * Hard interrupts are counted by their hooks; what they took is off this sample, if the hooks were
- * on since the last. This one takes a sample for us.
+ * Hard interrupts are counted by their hooks; what was counted is off this sample, to the
+ * nanosecond, or the ledger would not sum. The one that goes on is counted when it ends, and is
+ * off this sample already: it takes the sample for us.
  */
 static __always_inline void pk_take_off_interrupts(struct pk_cpu *c, struct pk_charge *charge,
 						   __u64 now)
 {
 	__u32 on = irq_window;
-	__u64 took = pk_interrupts_took(c, now);
+	__s64 part = 0, off, ns = charge->ns;
 
-	if (c->irq_window)
-		charge->ns -= took < charge->ns ? took : charge->ns;
-	if (unlikely(!on)) {
-		/* Of the last interrupt the entry may have been hooked still, and the exit not. */
-		c->irq_window = 0;
-		c->irq_ns = 0;
-		c->irq_since = 0;
-		return;
-	}
 	if (unlikely(c->irq_window != on)) {
+		/* Turned on, or off: where its entry was hooked, its exit may not be. */
 		c->irq_window = on;
-		c->irq_ns = 0;
 		if (c->irq_since)
-			c->irq_since = now;
-		return;
+			c->irq_since = on ? now : 0;
+	} else if (on && c->irq_since) {
+		part = now - c->irq_since;
+		if (self)
+			c->irq.served = self;
 	}
-	if (c->irq_since && self)
-		c->irq.served = self;
+	off = (__s64)c->irq_ns + part;
+	if (off > ns)
+		off = ns; /* the rest is off the next */
+	charge->ns = ns - off;
+	c->irq_ns = c->irq_ns - off;
 }
 
 /*
@@ -385,5 +383,14 @@ out:
 	pk_cast_votes(c);
 	pk_time_sample(c, now);
 	c->sampling = 0;
+	return 0;
+}
+
+/* Run by user space on every CPU at the end: one that is idle may have had no clock for a while. */
+SEC("?raw_tp")
+int pk_look(void *ctx)
+{
+	if (!bpf_get_current_task_btf()->pid)
+		this_cpu()->idle = 1;
 	return 0;
 }

@@ -461,7 +461,7 @@ struct pk_cpu {
 	__u64 irq_begin;    /* of all of it, or of the last one */
 	__u64 irq_end;      /* of the last one that ended */
 	__u64 irq_before;   /* when the one before it began */
-	__u64 irq_ns;       /* counted since the last sample */
+	__u64 irq_ns;       /* counted and not off a sample yet; below 0: off one, to be counted */
 	__u64 irq_sum;      /* counted ever */
 	__u64 irq_sum_at_begin;
 	__u64 due;          /* when the sampling clock was to tick */
@@ -489,7 +489,7 @@ struct pk_cpu {
 	__u64 carried_ns; /* of samples that were for an interrupt, which is counted otherwise */
 	__u64 work_function; /* of the piece of work that is being sampled */
 	struct pk_told told[PK_TOLD];
-	__u8 idle;        /* the last sample met the idle task */
+	__u8 idle;        /* the last sample, or look, met the idle task */
 	__u8 watched;     /* the hooks were on at the last sample and at this one */
 	__u8 disks_watched; /* and those on disk requests */
 	__u8 pad2[5];

@@ -96,7 +96,8 @@ Result<KernelSide> KernelSide::open_pinned(const std::string& dir, const KernelF
   }
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, m.skeleton->obj) bpf_program__set_autoload(
-      program, options.hooks && program == m.skeleton->progs.pk_iter_sockets);
+      program, program == m.skeleton->progs.pk_look ||
+                   (options.hooks && program == m.skeleton->progs.pk_iter_sockets));
   LibbpfLog log;
   if (const int err = pkprof_bpf__load(m.skeleton.get()))
     return fail(log.explain("opening the recording in " + dir, -err));
@@ -124,7 +125,9 @@ Result<KernelSide> KernelSide::open_pinned(const std::string& dir, const KernelF
 
 void KernelSide::stop() {
   auto* bss = impl_->skeleton->bss;
-  if (!bss->stopped) bss->stopped = monotonic_ns();
+  if (bss->stopped) return;
+  impl_->look_at_cpus();
+  bss->stopped = monotonic_ns();
 }
 
 uint64_t KernelSide::started() const {

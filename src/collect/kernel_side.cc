@@ -133,7 +133,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   bpf_object__for_each_program(program, s->obj) {
     const std::string_view name = bpf_program__name(program);
     const bool wanted =
-        name == "pk_sample" || name == "pk_warm" || name == "pk_introduce" ||
+        name == "pk_sample" || name == "pk_warm" || name == "pk_introduce" || name == "pk_look" ||
         (name == "pk_measure_now" && options.measure) || (name == "pk_empty" && options.hooks) ||
         (name == "pk_iter_sockets" && options.hooks) ||
         (name.starts_with("pk_call_fentry") && options.calls.each) ||
@@ -171,6 +171,12 @@ void KernelSide::Impl::run_everywhere(bpf_program* program) {
     LIBBPF_OPTS(bpf_test_run_opts, run, .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
     bpf_prog_test_run_opts(fd, &run);
   }
+}
+
+// See pk_look in sampler.bpf.c. Twice: a CPU that the host let wait is looked at before its clock
+// gets to take the sample that is late, and has taken it by the second time.
+void KernelSide::Impl::look_at_cpus() {
+  for (int i = 0; i < 2; ++i) run_everywhere(skeleton->progs.pk_look);
 }
 
 // See pk_warm in account.bpf.c. Where it cannot be run, a few stacks are lost and counted.
@@ -310,11 +316,16 @@ void KernelSide::set_frequency(uint64_t hz) {
   m.skeleton->bss->period = 1'000'000'000 / hz;
 }
 
-void KernelSide::disable() {
-  for (const Fd& fd : impl_->samplers) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+// Stopping the clocks waits for each CPU in turn, and one that the host does not run keeps it
+// waiting: so nothing counts from one moment on, and the clocks stop after it.
+uint64_t KernelSide::disable() {
   count_calls(false);
+  impl_->look_at_cpus();
   measure_now();
+  const uint64_t stopped = monotonic_ns();
   impl_->skeleton->bss->started = 0;
+  for (const Fd& fd : impl_->samplers) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+  return stopped;
 }
 
 size_t KernelSide::watch(HookGroup group, bool on) {

@@ -66,7 +66,7 @@ class KernelSide {
   Result<> enable();
   // Of the sampling clock, while it runs.
   void set_frequency(uint64_t hz);
-  void disable();  // no sample after this
+  uint64_t disable();  // no sample after this moment, CLOCK_MONOTONIC
 
   // Attaches programs that count the calls of these functions, by what the options allow; takes
   // some ten milliseconds for each function, or for all of many. Nothing is counted before

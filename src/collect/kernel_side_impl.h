@@ -105,6 +105,7 @@ struct KernelSide::Impl {
   void choose(const KernelFacts& facts);
   Result<> use_tables(int which, std::launch stacks_update, uint32_t rows = 0);
   void run_everywhere(bpf_program* program);
+  void look_at_cpus();  // which of them are idle
   void warm_tables();
   Result<> map_calls();
   bool attach_call(const KernelFacts& facts, const CallTarget& target);

@@ -117,6 +117,7 @@ Result<KernelSide::Tables> KernelSide::look() {
   } else {
     const auto rows = static_cast<uint32_t>(out.counts.size());
     // The tables are changed at once; that nobody sees the old ones any more takes a while.
+    m.look_at_cpus();
     out.taken = monotonic_ns();
     if (auto r = m.use_tables(1 - old, std::launch::deferred, rows); !r)
       return std::unexpected(r.error());

@@ -183,7 +183,8 @@ Result<> Session::start() {
                                    kernel_->hook_programs(HookGroup::calls)},
                 overhead_);
   started_unix_ = unix_ns();
-  started_ = monotonic_ns();
+  if (auto r = kernel_->enable(); !r) return r;
+  started_ = kernel_->started();
   // Up to a half is the sampler's.
   pace_.emplace(options_.frequency_hz, options_.budget < 1 ? options_.budget / 2 : 1, started_);
   for (const HookGroup group : {HookGroup::work, HookGroup::disks, HookGroup::interrupts})
@@ -192,7 +193,6 @@ Result<> Session::start() {
   drained_ = started_;
   since_ = started_;
   settled_ = started_;
-  if (auto r = kernel_->enable(); !r) return r;
   kernel_->count_calls(options_.calls && !is_to_look());
   return {};
 }
@@ -469,8 +469,7 @@ Result<Recording> Session::run() {
     if (options_.started) options_.started(static_cast<uint32_t>(child_->pid()));
   }
   if (auto r = wait(); !r) return std::unexpected(r.error());
-  kernel_->disable();
-  stopped_ = monotonic_ns();
+  stopped_ = kernel_->disable();
   own_cpu_ns_ = cost_->user_ns();
   for (auto& [group, t] : turns_)
     t.stop(stopped_);  // what follows takes a while, and needs no hooks
