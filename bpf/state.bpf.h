@@ -11,7 +11,7 @@
 
 #include "kernel.bpf.h"
 
-#include "pkprof/abi.h"
+#include "pkprof/cpu.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

@@ -5,6 +5,7 @@
 
 #include "collect/kernel_side.h"
 #include "collect/sideband.h"
+#include "pkprof/cpu.h"
 
 namespace pkprof::scale {
 namespace {

@@ -17,6 +17,7 @@
 #include "collect/core_types.h"
 #include "collect/hooks.h"
 #include "collect/kernel_side.h"
+#include "pkprof/cpu.h"
 #include "pkprof.skel.h"
 
 namespace pkprof {

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) OR Apache-2.0 */
+/*
+ * What the kernel side keeps of each CPU between its programs. User space, which maps it, takes what
+ * is left there at the end; everything else about it is the kernel side's own.
+ */
+#ifndef PKPROF_CPU_H
+#define PKPROF_CPU_H
+
+#include "abi.h"
+
+enum {
+	PK_LEVELS = 4,      /* of contexts that interrupt one another, rounded up to a power of two */
+	PK_TOLD = 16,       /* labels that a CPU knows to be fresh in their table; a power of two */
+	PK_PENDING = 8,     /* votes of a level that a CPU keeps; a power of two */
+	PK_EXACT_ROWS = 8,  /* rows of exact time that a CPU keeps; a power of two */
+	PK_CALLS_PENDING = 128,  /* calls in a softirq whose party is not known yet; a power of two */
+};
+
+/* A label that is fresh in its table. */
+struct pk_told {
+	__u64 label;
+	__u32 epoch;   /* in which it was told, */
+	__u32 exec_id; /* and of which program the process was then */
+};
+
+/* A vote that was not counted yet; where it is of weight 0, there is none. */
+struct pk_pending {
+	struct pk_vote_key key;
+	struct pk_vote vote;
+};
+
+/* What a packet's headers say. */
+struct pk_packet_info {
+	__u64 object; /* TCP connection or UDP port it is addressed to, 0 for none */
+	__u64 ends;   /* both ends of it, in whatever namespace it is */
+	__u64 datagram; /* number of the datagram that this is a fragment of, 0 if it is whole */
+	__u64 listener; /* of TCP: who listens on the port, if anyone does */
+	__u8 waits;   /* a consumer will test for the object: it may stay on account */
+	__u8 reason;  /* to give when nobody claims it */
+	__u8 shared;  /* to a multicast or broadcast address: may have several receivers */
+	__u8 pad[5];
+};
+
+/* Where an account that waits for a hook stands. */
+enum pk_phase {
+	PK_PHASE_NONE = 0,
+	PK_PHASE_BEFORE,   /* receiving, outside any packet: it is for the next one */
+	PK_PHASE_PACKET,   /* inside a packet whose receiver is not known yet */
+	PK_PHASE_TRANSMIT, /* sending, before the packet is known */
+	PK_PHASE_REQUEST,  /* completing disk requests, before one is known */
+	PK_PHASE_ENTRY,    /* in the softirq loop, before the vector is known */
+};
+
+/*
+ * One CPU. The hooks' fast paths touch the first line of the cache and nothing else: up to four
+ * stores, a count and a test. The sampler fills the account when it meets asynchronous work that
+ * it cannot name.
+ */
+struct pk_cpu {
+	__u64 skb;    /* packet in protocol processing */
+	__u64 dev;    /* that it came by: the stack forgets it on the way up */
+	__u64 from;   /* the socket that sent it, where that is on this machine */
+	__u64 sk;     /* the socket it turned out to be for, 0 before */
+	__u64 tx_sk;  /* socket of the packet queued for sending last, 0 if it has none */
+	__u64 hrtimer; /* that expired last in a softirq */
+	__u32 armed;  /* enum pk_phase: an account waits for the next hook */
+	__u16 busy;   /* a slow path is at work on the account */
+	__u16 sent;   /* .tx_sk is of a packet that was queued since .skb was received */
+	__u64 hits;   /* runs of hooks */
+
+	/* The account that waits. */
+	struct pk_charge charge;
+	__u64 task;      /* that the softirq interrupted */
+	__u64 packet;    /* skb, in PK_PHASE_PACKET */
+	__u64 datagram;  /* number of the datagram of which the packet is a fragment, or 0 */
+	__u64 object;    /* that gets the charge if no hook names a better one; 0 for none */
+	__u64 listener;  /* on whose behalf, if .object is a connection that is never accepted */
+	__u64 carried;   /* number of the packet, if it came with an account of its own */
+	__u64 sockets[4]; /* receivers of a multicast packet so far */
+	__u32 receivers;
+	__u32 runs;      /* softirq runs of this vector on this CPU, when the account was opened */
+	__u8 tap;        /* the sample was inside delivery to a packet socket */
+	__u8 shared;     /* packet for several receivers: split among them */
+	__u8 waits;      /* .object has a consumer to come: it may stay on account */
+	__u8 guess;      /* .object is no more than likely */
+	__u8 pad[4];
+
+	__u64 rare_hits; /* runs of hooks that no budget turns off */
+	__u64 disk_hits; /* of those on disk requests */
+
+	/* The hard interrupt that is being handled; see interrupt.bpf.c. */
+	__u64 irq_hits;     /* runs of its hooks */
+	__u64 irq_since;    /* begin of the part of it that is not counted yet; 0: in none */
+	__u64 irq_begin;    /* of all of it, or of the last one */
+	__u64 irq_end;      /* of the last one that ended */
+	__u64 irq_before;   /* when the one before it began */
+	__u64 irq_ns;       /* counted and not off a sample yet; below 0: off one, to be counted */
+	__u64 irq_sum;      /* counted ever */
+	__u64 irq_sum_at_begin;
+	__u64 due;          /* when the sampling clock was to tick */
+	struct pk_exact irq; /* what the part is, and whom it is for */
+	__u8 irq_in_softirq;        /* it came in the middle of a softirq */
+	__u8 irq_before_in_softirq; /* and so did the one before it */
+	__u8 measuring;             /* a softirq's end is being measured */
+	__u8 pad4;
+
+	/* Where all of the time is measured; see measure.bpf.c. */
+	__u32 exact_epoch;  /* in which the rows were put into the tables last */
+	struct pk_exact exact[PK_EXACT_ROWS];
+	struct pk_exact run;
+	struct pk_exact softirq;
+	__u64 run_since;    /* the current task's time is measured up to here; 0: not yet */
+	__u64 run_off;      /* of interrupts and softirqs ever, up to then */
+	__u64 run_stolen;   /* by the host, and not off a turn yet */
+	__u64 softirq_since; /* begin of the softirq that runs; 0: none does */
+	__u64 softirq_off;  /* of interrupts ever, up to then */
+	__u64 softirq_sum;  /* in softirqs ever */
+
+	/* The sampler's own. */
+	__u64 last_ns;    /* time of the last sample */
+	__u64 steal;      /* time stolen from this CPU, up to then */
+	__u64 carried_ns; /* of samples that were for an interrupt, which is counted otherwise */
+	__u64 work_function; /* of the piece of work that is being sampled */
+	struct pk_told told[PK_TOLD];
+	__u8 idle;        /* the last sample, or look, met the idle task */
+	__u8 watched;     /* the hooks were on at the last sample and at this one */
+	__u8 disks_watched; /* and those on disk requests */
+	__u8 pad2[5];
+	struct pk_charge sample; /* what is being sampled */
+	__u64 plain;      /* see pk_plain() */
+	__u64 expiring;   /* timer whose function runs, or ran last */
+	__u64 done;       /* party of the disk request that was completed last */
+	__u64 disk_irq;   /* number of the interrupt that completed one last */
+	__u64 done_in;    /* interrupts on this CPU up to then: see pk_done_here() */
+	__u64 sent_on;    /* bio that a thread is about to send on, and the thread; see block.bpf.c, */
+	__u64 sent_on_for; /* and the bio's party */
+	__u64 dirtied;    /* inode of which a page was made dirty last, */
+	__u64 dirtied_number; /* its i_ino: memory comes round again, */
+	__u64 dirtier;    /* the process that did so, */
+	__u64 dirtied_object; /* and the number of the file */
+	__u64 loop;       /* loop device that a request was for last, */
+	__u64 loop_file;  /* its file, */
+	__u64 loop_object; /* and the numbers of both */
+	__u64 loop_file_object;
+	struct pk_pending pending[PK_LEVELS * PK_PENDING]; /* votes, by pk_level() */
+	__u8 voting[PK_LEVELS]; /* those of a level are being written to */
+	__u8 pad5[4];
+	__u64 sender;     /* number of the socket that sending deferred to a softirq was for last */
+	__u32 sampling;   /* inside the sampler, which may have interrupted a hook */
+	__u32 window;     /* in which the last sample fell: what the hooks said before is stale */
+	__u32 irq_window; /* the same of the hooks on interrupts */
+	__u32 disk_window; /* and of those on disk requests */
+	struct pk_packet_info info[PK_LEVELS]; /* read last, by pk_level(); the BPF stack is short */
+	struct pk_label who[PK_LEVELS]; /* to be told, by pk_level() */
+	struct pk_key row[PK_LEVELS]; /* for looking up counts, by pk_level() */
+	__u64 percpu;     /* base of this CPU's per-CPU area, 0 before it is known */
+
+	/* Where calls are counted; see calls.bpf.h. */
+	__u64 calls_for;     /* whom the softirq that runs is for; 0: not known yet */
+	__u32 calls_how;     /* see PK_CALL_HOW */
+	__u32 calls_vec;     /* 1 + the vector that runs; 0: none does */
+	__u64 calls_thread;  /* the thread that called last, */
+	__u64 calls_process; /* and its process's label */
+	__u64 calls_busy[PK_LEVELS]; /* task in which a call is being counted, by pk_call_level() */
+
+	struct pk_stats stats;
+} __attribute__((aligned(128)));
+
+#define PK_NO_CALL (~0U)
+
+/* Of a CPU: calls in a softirq that wait for it to be known whom they are for, in a ring. */
+struct pk_waiting_calls {
+	__u32 start; /* numbers of calls, of which the low bits are places */
+	__u32 end;
+	__u32 next; /* from here on they are for the packet to come; PK_NO_CALL: none is */
+	__u32 how;  /* of those that are being counted */
+	__u64 party;
+	__u64 packet; /* that is being received, and what its headers say; 0: none was yet */
+	__u64 datagram;
+	__u64 object;
+	__u64 listener;
+	__u32 reason;
+	__u32 shared;
+	struct {
+		__u64 function;
+		__u64 caller;
+	} call[PK_CALLS_PENDING];
+	struct pk_label who[PK_LEVELS]; /* to be told, by pk_call_level() */
+};
+static_assert(sizeof(struct pk_waiting_calls) ==
+		      64 + 16 * PK_CALLS_PENDING + PK_LEVELS * sizeof(struct pk_label),
+	      "pk_waiting_calls has no hidden padding");
+
+#endif
