@@ -139,10 +139,10 @@ int pid_of_program(const std::string& profile, const std::string& program) {
 
 TEST_F(GmonTest, HotSpotsInUserCodeAndKernel) {
   const std::string profile = dir_.file("p.pb.gz");
-  ASSERT_EQ(run_pkprof({"record", "-F", "3989", "--budget", "100", "-o", profile, "--",
-                        sibling("pk_seamless_frames"), "3"})
-                .status,
-            0);
+  const Finished recorded = run_pkprof({"record", "-F", "3989", "--budget", "100", "-o", profile,
+                                        "--", sibling("pk_seamless_frames"), "3"});
+  ASSERT_EQ(recorded.status, 0);
+  const double ratio = std::stod(recorded.out);
   const std::string pid = std::to_string(pid_of_program(profile, "pk_seamless_frames"));
   const std::string out = dir_.file("out");
   const Finished exported = run_pkprof({"export", profile, "--to", "gmon", "-o", out});
@@ -156,6 +156,7 @@ TEST_F(GmonTest, HotSpotsInUserCodeAndKernel) {
   // The graph crosses into the kernel at system calls and faults, and has the stacks' times, not
   // those of equal calls: burn() is called as often from either. The difference allowed is six
   // times what some 1,300 samples of the shorter scatter by.
+  ASSERT_GT(ratio, 2);
   const GprofRow* const brief = find(gprof.graph, pid + "u:burn_short");
   const GprofRow* const longer = find(gprof.graph, pid + "u:burn_long");
   const GprofRow* const reader = find(gprof.graph, pid + "u:read_zeros");
@@ -163,7 +164,7 @@ TEST_F(GmonTest, HotSpotsInUserCodeAndKernel) {
   const GprofRow* const call = find(gprof.graph, pid + "k:syscall:read");
   const GprofRow* const fault = find(gprof.graph, pid + "k:fault");
   ASSERT_TRUE(brief && longer && reader && toucher && call && fault) << gprof.out;
-  EXPECT_NEAR(longer->child_seconds / brief->child_seconds, 3, 0.6) << gprof.out;
+  EXPECT_NEAR(longer->child_seconds / brief->child_seconds, ratio, 0.2 * ratio) << gprof.out;
   EXPECT_GE(reader->child_seconds, call->child_seconds * 0.95) << gprof.out;
   EXPECT_GE(toucher->child_seconds, fault->child_seconds * 0.9) << gprof.out;
   EXPECT_GT(call->child_seconds, 0.05) << gprof.out;
