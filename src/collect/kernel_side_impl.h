@@ -18,6 +18,8 @@
 #include "collect/hooks.h"
 #include "collect/kernel_side.h"
 #include "pkprof/cpu.h"
+
+// What bpftool wrote uses the types of the headers above.
 #include "pkprof.skel.h"
 
 namespace pkprof {
