@@ -234,13 +234,20 @@ Result<> forget_kept() {
 
 // What was kept is part of what is begun now.
 Result<> resume_kept() {
-  if (!is_kept()) return forget_kept();
-  if (rename(kept_file, resumed_file)) return fail_errno(std::string("renaming ") + kept_file);
+  if (is_kept() && rename(kept_file, resumed_file))
+    return fail_errno(std::string("renaming ") + kept_file);
   return {};
 }
 
 bool is_resumed() {
   return access(resumed_file, F_OK) == 0;
+}
+
+// Of what was resumed, nothing came.
+Result<> keep_resumed() {
+  if (is_resumed() && rename(resumed_file, kept_file))
+    return fail_errno(std::string("renaming ") + resumed_file);
+  return {};
 }
 
 // With what was counted before.
@@ -283,14 +290,17 @@ Result<> start_held(const HeldOptions& options) {
     about.capabilities = kernel->capabilities();
     about.sampled = kernel->sampled();
     if (auto r = kernel->pin(Pins::directory); !r) return r;
+    // Before it counts: whoever is killed after this leaves nothing that is taken for more.
+    if (options.resume)
+      if (auto r = resume_kept(); !r) return r;
     about.started_at = unix_ns();
     if (auto r = kernel->enable(); !r) return r;
     return pins->write(about);
   };
   auto started = start();
-  if (started) return options.resume ? resume_kept() : forget_kept();
-  if (auto r = pins->remove(); !r)
-    return fail(started.error().message + "; and " + r.error().message);
+  if (started) return options.resume ? Result<>() : forget_kept();
+  for (const Result<>& undone : {pins->remove(), options.resume ? keep_resumed() : Result<>()})
+    if (!undone) return fail(started.error().message + "; and " + undone.error().message);
   return started;
 }
 
@@ -316,6 +326,7 @@ Result<bool> stop_held(const std::string& path) {
   if (!about) return std::unexpected(about.error());
   if (!*about || (*about)->code != KernelSide::code()) {
     if (auto r = pins->remove(); !r) return std::unexpected(r.error());
+    if (auto r = keep_resumed(); !r) return std::unexpected(r.error());
     return false;
   }
   auto held = Held::open(std::move(*pins), std::move(**about));

@@ -298,6 +298,25 @@ TEST_F(HeldTest, AStartThatIsKilledHoldsNothingUp) {
   }
 }
 
+TEST_F(HeldTest, WhatWasHaltedOutlivesAKilledBegin) {
+  const Argv begin = {testnet::sibling("pkgmon"), "-b"};
+  expect_ok(run_program(begin));
+  rest(0.3);
+  expect_ok(run_program({testnet::sibling("pkgmon"), "-h"}));
+  uint64_t before = dump("halted.pb.gz").duration_ns;
+  const int steps = in_guest() ? 3 : 12;
+  for (int i = 0; i < steps; ++i) {
+    Running start(begin);
+    std::this_thread::sleep_for(std::chrono::milliseconds((in_guest() ? 1000 : 30) * i));
+    start.signal(SIGKILL);
+    start.wait();
+    run_pkprof({"stop"});  // of what there is
+    const uint64_t now = dump("after.pb.gz").duration_ns;
+    EXPECT_GE(now, before) << "step " << i;
+    before = now;
+  }
+}
+
 // The tables are another build's.
 TEST_F(HeldTest, OfAnotherVersion) {
   if (find_program("bpftool").empty()) GTEST_SKIP() << "needs bpftool";

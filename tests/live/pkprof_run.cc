@@ -176,6 +176,7 @@ Report Report::parse(const std::string& text) {
   j.at("cpu_ns").get_to(r.cpu_ns);
   j.at("samples").at("taken").get_to(r.samples_taken);
   j.at("samples").at("lost").get_to(r.samples_lost);
+  j.at("cost").at("disk_hooks_on").get_to(r.disk_hooks_on);
   j.at("degraded").get_to(r.degraded);
   j.at("kernel_ns").get_to(r.kernel_ns);
   j.at("idle_ns").get_to(r.idle_ns);

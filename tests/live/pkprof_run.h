@@ -116,6 +116,7 @@ struct Report {
   std::string text;  // the JSON itself
   uint64_t cpus = 0, duration_ns = 0, frequency_hz = 0, sampled_hz = 0, cpu_ns = 0;
   uint64_t samples_taken = 0, samples_lost = 0;
+  double disk_hooks_on = 0;  // share of the time
   uint64_t kernel_ns = 0, idle_ns = 0, other_ns = 0;
   std::vector<std::string> degraded;
   std::vector<Process> processes;
