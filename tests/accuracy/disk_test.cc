@@ -127,7 +127,8 @@ TEST_F(DiskTest, ReadingPastThePageCache) {
   measure("O_DIRECT reading", {{reader}, hog_, {}, is_disk_work}, {95, 5});
 }
 
-// Hooks on disk requests are on for a small part of the time then.
+// Hooks on disk requests are on for a small part of the time then. On an emulated CPU they cost ten
+// times as much, and a turn that is shorter than a request takes sees no whole one.
 TEST_F(DiskTest, ManyRequestsAtTheDefaultBudget) {
   have_disk({.direct = true});
   if (IsSkipped()) return;
@@ -135,7 +136,7 @@ TEST_F(DiskTest, ManyRequestsAtTheDefaultBudget) {
   const int other = use("other", {"--mode", "read", "--chunk-kb", "4"});
   const Observed seen =
       measure("O_DIRECT reading, 3:1, budget of 1 %", {{one, other}, hog_, {}, is_disk_work},
-              {95, 5}, {.seconds = 20, .min_samples = 1000, .budget = "1"});
+              {95, 5}, {.seconds = 20, .min_samples = 1000, .budget = live::in_guest() ? "10" : "1"});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 
