@@ -25,6 +25,7 @@ struct Options {
   uint64_t megabytes = 64;
   uint64_t chunk_kb = 256;
   uint64_t sync_mb = 16;
+  double rate = 0;  // megabytes a second; 0: as fast as can be
 };
 
 // Of a call of liburing's, which returns errors below zero.
@@ -42,7 +43,12 @@ uint64_t write_through(io_uring& ring, int fd, const Options& options) {
   uint64_t asked = 0;
   uint64_t synced = 0;
   unsigned pending = 0;
+  const uint64_t start = now_ns();
   while (!stopped()) {
+    if (options.rate > 0) {
+      const double seconds = static_cast<double>(asked) / (options.rate * (1 << 20));
+      sleep_until_ns(start + static_cast<uint64_t>(seconds * 1e9));
+    }
     while (pending < kDepth) {
       io_uring_sqe* sqe = io_uring_get_sqe(&ring);
       if (!sqe) break;
@@ -82,6 +88,7 @@ int run(int argc, char** argv) {
   app.add("--megabytes", options.megabytes, "size of the file").positive();
   app.add("--chunk-kb", options.chunk_kb, "of each write").positive();
   app.add("--sync-mb", options.sync_mb, "sync after so many megabytes").positive();
+  app.add("--rate", options.rate, "megabytes a second; 0: no limit");
   if (const auto end = app.parse(argc, argv)) return *end;
   begin(common);
   const int fd = open(options.file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
