@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "collect/libbpf_log.h"
+#include "collect/polling.h"
 
 namespace pkprof {
 namespace {
@@ -64,6 +65,8 @@ CallFacilities find_call_facilities(const KernelFacts& facts) {
     found.refused = "this kernel does not tell what interrupts what (preempt_count)";
     return found;
   }
+  found.refused = what_hooking_waits_for();
+  if (!found.refused.empty()) return found;
   const int each = try_each(facts);
   const int many = try_many();
   found.each = each == 0;

@@ -21,6 +21,7 @@
 #include "collect/clock.h"
 #include "collect/kernel_side_impl.h"
 #include "collect/libbpf_log.h"
+#include "collect/polling.h"
 
 namespace pkprof {
 namespace {
@@ -249,8 +250,11 @@ void KernelSide::tell_functions(const KnownFunctions* functions) {
 Result<> KernelSide::attach() {
   Impl& m = *impl_;
   std::set<std::string_view> attached;
+  const bool functions = std::ranges::any_of(m.hooks, &Hook::function);
+  const std::string waits = functions ? what_hooking_waits_for() : "";
   for (const Hook* hook : m.hooks) {
-    Link link = m.attach(*hook);
+    Link link;
+    if (!hook->function || waits.empty()) link = m.attach(*hook);
     if (!link) {
       m.refused.insert(hook->program);
       continue;
@@ -273,7 +277,11 @@ Result<> KernelSide::attach() {
           how += (how.empty() ? "" : ", ") + std::string(hook->where);
         }
       const bool works = attached.contains(need.name);
-      m.note(need.name, works, works ? how : "this kernel has no means for it", need.costs);
+      m.note(need.name, works,
+             works           ? how
+             : waits.empty() ? "this kernel has no means for it"
+                             : waits,
+             need.costs);
     }
   }
   for (uint32_t cpu = 0; cpu < m.cpus; ++cpu) {

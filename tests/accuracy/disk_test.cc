@@ -3,7 +3,6 @@
 // All of their work is for those who wrote.
 #include <unistd.h>
 
-#include <filesystem>
 #include <optional>
 #include <thread>
 
@@ -211,22 +210,12 @@ TEST_F(DiskTest, IoUringPolled) {
 TEST_F(DiskTest, TheWriterHasExited) {
   have_disk({});
   if (IsSkipped()) return;
-  int writer = 0;
-  const Observed seen = [&] {
-    live::TempDir dir;
-    const std::string begun = dir.file("begun");
-    live::Running record(
-        live::pkprof_argv({"record", "-a", "-F", "1997", "-d", "6", "-o", dir.file("profile"), "--",
-                           "sh", "-c", "touch \"$0\"; exec sleep 6", begun}));
-    for (int i = 0; i < 600 && !std::filesystem::exists(begun); ++i) usleep(100'000);
-    EXPECT_TRUE(std::filesystem::exists(begun));
-    writer = use("file", {"--megabytes", "300", "--seconds", "1.5"});
-    must(stage_.child(writer).wait(std::chrono::seconds(20)));
-    syncfs(disk_->fd());
-    EXPECT_EQ(record.wait(), 0) << record.err();
-    return note("the writer has exited", live::read_report(dir.file("profile")),
-                {{writer}, hog_, {}, is_disk_work}, {95, 5});
-  }();
+  Begun recording(6, "1");
+  const int writer = use("file", {"--megabytes", "300", "--seconds", "1.5"});
+  must(stage_.child(writer).wait(std::chrono::seconds(20)));
+  syncfs(disk_->fd());
+  const Observed seen = note("the writer has exited", recording.report(),
+                             {{writer}, hog_, {}, is_disk_work}, {95, 5});
   EXPECT_GE(seen.report.samples(seen.report.sum(is_disk_work)), 50) << describe(seen.report);
 }
 

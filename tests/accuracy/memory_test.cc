@@ -229,16 +229,13 @@ TEST_F(MemoryTest, TheMemoryOfTheKilled) {
   ASSERT_TRUE(wait_until([&] { return group->used() >> 20 > mb * 7 / 10; }, 60s));
   std::this_thread::sleep_for(500ms);  // it has all, and writes
   std::optional<Frozen> frozen(disk_->fd());
-  live::TempDir dir;
-  live::Running record(live::pkprof_argv(
-      {"record", "-F", "1997", "--budget", "100", "-d", "8", "-o", dir.file("profile")}));
-  std::this_thread::sleep_for(1500ms);
+  Begun recording(8, "100");
   kill(asking, SIGUSR1);  // its victim is given two seconds to die by itself
-  EXPECT_EQ(record.wait(), 0) << record.err();
+  live::Report report = recording.report();
   frozen.reset();
   const auto counts = thread_named("oom_reaper");
-  const Observed seen = note("oom reaper", live::read_report(dir.file("profile")),
-                             {{asking}, hog_, {}, counts}, {85, 5});
+  const Observed seen =
+      note("oom reaper", std::move(report), {{asking}, hog_, {}, counts}, {85, 5});
   EXPECT_GE(seen.report.samples(seen.report.sum(counts)), 10) << describe(seen.report);
 }
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iomanip>
 
@@ -137,6 +138,23 @@ Observed measure(const std::string& scenario, const Work& work, const Limits& li
   seen.perf_on_bystander = perf.softirq_share({work.bystander}, work.pinned);
   judge(scenario, seen, work, limits);
   return seen;
+}
+
+// The command is started when everything is in place, and says so.
+Begun::Begun(int seconds, const char* budget) {
+  const std::string begun = dir_.file("begun");
+  const std::string length = std::to_string(seconds);
+  record_.emplace(live::pkprof_argv({"record", "-a", "-F", "1997", "--budget", budget, "-d", length,
+                                     "-o", dir_.file("profile"), "--", "sh", "-c",
+                                     "touch \"$0\"; exec sleep \"$1\"", begun, length}));
+  for (int i = 0; i < 600 && !std::filesystem::exists(begun); ++i) usleep(100'000);
+  if (!std::filesystem::exists(begun))
+    throw std::runtime_error("no recording began: " + record_->err());
+}
+
+live::Report Begun::report() {
+  EXPECT_EQ(record_->wait(), 0) << record_->err();
+  return live::read_report(dir_.file("profile"));
 }
 
 Observed note(const std::string& scenario, live::Report report, const Work& work,

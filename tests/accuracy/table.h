@@ -47,6 +47,18 @@ Observed measure(const std::string& scenario, const Work& work, const Limits& li
 // The same of a report that was made otherwise.
 Observed note(const std::string& scenario, live::Report report, const Work& work,
               const Limits& limits);
+// A recording of the whole machine, of so many seconds, with what happens only once in it: when
+// this is made it has begun.
+class Begun {
+ public:
+  Begun(int seconds, const char* budget);
+  live::Report report();  // once it has ended
+
+ private:
+  live::TempDir dir_;
+  std::optional<live::Running> record_;
+};
+
 // A row's remark.
 void remark(const std::string& text);
 // Of what counts, what was for one over what was for the other. With the truth beside it, it is
