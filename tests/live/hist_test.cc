@@ -345,12 +345,12 @@ TEST_F(HistTest, AProfileGivesTheSameAddresses) {
   for (const char* variant : {"pie", "nopie"}) {
     const std::string program = sibling(std::string("pk_hotspots_") + variant);
     const std::string file = dir_.file("profile.pb.gz");
-    const Finished recorded =
-        run_pkprof({"record", "--budget", "100", "-o", file, "--", program, rounds()});
+    const Finished recorded = run_pkprof(
+        {"record", "-F", "3989", "--budget", "100", "-o", file, "--", program, rounds()});
     ASSERT_EQ(recorded.status, 0) << recorded.err;
     const json h = parse(run_pkprof({"report", file, "--view", "histogram", "-n", "0", "--json"}));
     EXPECT_EQ(h.at("file"), std::filesystem::canonical(program).string());
-    expect_two_to_one(h, program, 0.12);  // of some hundred samples
+    expect_two_to_one(h, program, 0.12);  // of some thousand samples
     const json zoomed =
         parse(run_pkprof({"report", file, "--view", "histogram", "-r", "bogusa", "--json"}));
     const Symbol a = nm(program).at("bogusa");

@@ -86,7 +86,7 @@ TEST_F(NetworkSharingTest, TwoConnectionsOfTwoServers) {
                  std::to_string(in_guest() ? rate / 100 : rate)});
   };
   const int fast = talk_at("7001", 6000);
-  const int slow = talk_at("7002", 2000);
+  const int slow = talk_at("7002", 1000);
   const Report report = observe({.seconds = 2, .min_samples = 200});
   expect_shares(report, network_shares(report, {one, two, fast, slow}, hog_), 95, 5);
   EXPECT_GT(charged(report, one), charged(report, two)) << describe(report);

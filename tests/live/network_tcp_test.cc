@@ -99,10 +99,10 @@ TEST_F(NetworkTcpTest, ConnectionsWaitToBeAccepted) {
   const Report report = observe({.seconds = in_guest() ? 4.0 : 1.5, .min_samples = 60});
   expect_shares(report, network_shares(report, {server, client}, hog_), 95, 5);
   // Of a connection that waits the larger part is the client's, how large depends on the machine:
-  // the server's was seen to be a tenth on a busy one, a third on others. If nobody knew the
-  // listener it would have nothing.
+  // the server's was seen to be 3 % on a busy one, a third on others. If nobody knew the listener
+  // it would have nothing.
   EXPECT_GT(report.sum([&](const Flow& f) { return is_network(f.source) && f.served == server; }),
-            report.network_ns() / 20)
+            report.network_ns() / 100)
       << describe(report);
 }
 
