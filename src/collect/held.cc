@@ -243,8 +243,9 @@ bool is_resumed() {
   return access(resumed_file, F_OK) == 0;
 }
 
-// Of what was resumed, nothing came.
+// Of what was resumed, nothing came; or it is part of what was kept since.
 Result<> keep_resumed() {
+  if (is_kept()) return forget(resumed_file);
   if (is_resumed() && rename(resumed_file, kept_file))
     return fail_errno(std::string("renaming ") + resumed_file);
   return {};
