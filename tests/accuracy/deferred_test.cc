@@ -128,7 +128,7 @@ live::Report observe_timers() {
 
 TEST_F(DeferredTest, TimersInInterrupts) {
   const int often = defer_here({"ticks", "--hz", rate(3000), "--threads", "3"});
-  const int seldom = defer_here({"ticks", "--hz", rate(3001)});  // in step with none of them
+  const int seldom = defer_here({"ticks", "--hz", rate(3021)});  // in step with none of them
   const live::Report report = observe_timers();
   const auto counts = timers_interrupts(report, {often, seldom, hog_});
   note("interrupts of timers, 3:1", report, {{often, seldom}, hog_, {}, counts}, {95, 5});
