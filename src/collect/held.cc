@@ -183,7 +183,7 @@ Result<Profile> Held::read() {
   parties.add(rest.votes);
   recorder.add(*tables);
   recorder.add_rest(rest);
-  recorder.add_special(PK_IDLE, kernel_.idle_tail(tables->taken));
+  recorder.add_special(PK_IDLE, tables->idle_ns);
   recorder.add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, stats().lost_ns);
   recorder.settle_unwatched(true);
   if (about_.hooks && !kernel_.stopped()) kernel_.ask_owners();

@@ -114,11 +114,14 @@ Result<KernelSide::Tables> KernelSide::look() {
   if (auto r = read_counts(1 - old); !r) return std::unexpected(r.error());
   if (stopped()) {
     out.taken = stopped();
+    out.idle_ns = idle_tail(out.taken);
   } else {
     const auto rows = static_cast<uint32_t>(out.counts.size());
     // The tables are changed at once; that nobody sees the old ones any more takes a while.
     m.look_at_cpus();
     out.taken = monotonic_ns();
+    // At once: what a CPU that wakes says of its sleep goes into the next tables.
+    out.idle_ns = idle_tail(out.taken);
     if (auto r = m.use_tables(1 - old, std::launch::deferred, rows); !r)
       return std::unexpected(r.error());
   }
