@@ -212,13 +212,23 @@ struct task_struct {
 	__u32 self_exec_id;
 	void *worker_private; /* of a kernel thread: its struct kthread */
 	void *stack;
+	unsigned long min_flt;
+	unsigned long maj_flt;
 	char comm[16];
 };
 
 /* As the kernel names the registers; <asm/ptrace.h> has user space's names. */
 struct pt_regs___kernel {
+	unsigned long r10;
+	unsigned long r9;
+	unsigned long r8;
+	unsigned long ax;
+	unsigned long dx;
+	unsigned long si;
+	unsigned long di;
 	unsigned long orig_ax;
 	unsigned long ip;
+	unsigned long sp;
 };
 
 enum cpu_usage_stat { CPUTIME_STEAL = 7 };
@@ -332,6 +342,77 @@ struct pglist_data {
 
 struct rcu_data {
 	int cpu;
+};
+
+/* Entries of those who wait, see debox/wait.bpf.h. */
+struct wait_queue_head {
+	struct list_head head;
+};
+
+struct wait_queue_entry {
+	void *func;
+	struct list_head entry;
+};
+
+struct wait_page_queue {
+	struct folio *folio;
+	struct wait_queue_entry wait;
+};
+
+struct wait_bit_queue_entry {
+	struct wait_queue_entry wq_entry;
+};
+
+struct plist_node {
+	struct list_head node_list;
+};
+
+struct plist_head {
+	struct list_head node_list;
+};
+
+struct spinlock {
+	union {
+		int rlock;
+	};
+};
+
+typedef struct spinlock spinlock_t;
+
+union futex_key {
+	struct {
+		__u64 ptr;
+	} both;
+};
+
+struct futex_q {
+	struct plist_node list;
+	struct task_struct *task;
+	spinlock_t *lock_ptr;
+	union futex_key key;
+};
+
+struct futex_hash_bucket {
+	spinlock_t lock;
+	struct plist_head chain;
+};
+
+struct poll_table_entry {
+	struct wait_queue_entry wait;
+};
+
+struct poll_wqueues {
+	struct task_struct *polling_task;
+	struct poll_table_entry inline_entries[1];
+};
+
+struct sigaction {
+	void *sa_handler;
+	unsigned long sa_flags;
+};
+
+struct k_sigaction {
+	struct sigaction sa;
 };
 
 #pragma clang attribute pop

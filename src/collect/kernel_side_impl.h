@@ -4,7 +4,6 @@
 #pragma once
 
 #include <bpf/libbpf.h>
-#include <sys/mman.h>
 
 #include <atomic>
 #include <future>
@@ -17,6 +16,7 @@
 #include "collect/core_types.h"
 #include "collect/hooks.h"
 #include "collect/kernel_side.h"
+#include "collect/mapped_table.h"
 #include "pkprof/cpu.h"
 
 // What bpftool wrote uses the types of the headers above.
@@ -48,29 +48,6 @@ bool with_lock(uint32_t& word, Use use) {
   }
   return false;
 }
-
-// A table of the kernel's in our memory.
-template <typename Entry>
-class MappedTable {
- public:
-  MappedTable() = default;
-  MappedTable(const MappedTable&) = delete;
-  MappedTable& operator=(const MappedTable&) = delete;
-  ~MappedTable() {
-    if (!entries_.empty()) munmap(entries_.data(), entries_.size_bytes());
-  }
-  Result<> map(int fd, size_t entries) {
-    void* memory =
-        mmap(nullptr, entries * sizeof(Entry), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) return fail_errno("mapping a table of the kernel side");
-    entries_ = {static_cast<Entry*>(memory), entries};
-    return {};
-  }
-  [[nodiscard]] std::span<Entry> entries() const { return entries_; }
-
- private:
-  std::span<Entry> entries_;
-};
 
 struct KernelSide::Impl {
   Skeleton skeleton;

@@ -18,6 +18,14 @@ std::string syscall_name(uint16_t number, bool compat) {
   return out;
 }
 
+std::optional<uint16_t> syscall_number(const std::string& name, bool compat) {
+  const int number =
+      seccomp_syscall_resolve_name_arch(compat ? SCMP_ARCH_X86 : SCMP_ARCH_NATIVE, name.c_str());
+  // Of calls that the table lacks there are numbers below zero.
+  if (number < 0) return {};
+  return static_cast<uint16_t>(number);
+}
+
 std::string_view softirq_name(uint8_t vec) {
   static constexpr std::string_view names[] = {"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
                                                "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};

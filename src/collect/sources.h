@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,8 @@ namespace pkprof {
 
 // "read"; "#1234" for a number this build has no name for. `compat`: of the 32-bit table.
 [[nodiscard]] std::string syscall_name(uint16_t number, bool compat);
+// Its number, where it has one in that table.
+[[nodiscard]] std::optional<uint16_t> syscall_number(const std::string& name, bool compat);
 // "NET_RX"; "entry" for PK_VEC_NONE.
 [[nodiscard]] std::string_view softirq_name(uint8_t vec);
 // For enum pk_reason: "expired", "dropped", ...

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The record of the call that a thread is in. Most calls only take time: what else there is to say
+ * of one is put into its record when the first such thing happens.
+ */
+#ifndef DEBOX_RECORD_BPF_H
+#define DEBOX_RECORD_BPF_H
+
+#include "state.bpf.h"
+
+static __always_inline void db_begin_record(struct debox_record *r, __u64 sequence)
+{
+	r->sequence = sequence;
+	r->voluntary = 0;
+	r->forced = 0;
+	r->migrations = 0;
+	r->minor_faults = 0;
+	r->major_faults = 0;
+	r->signals = 0;
+	r->restarts = 0;
+	r->asleep_ns = 0;
+	r->runnable_ns = 0;
+	r->async_ns = 0;
+	r->async_later_ns = 0;
+	r->sleeps = 0;
+	r->faults = 0;
+	r->sleeps_left_out = 0;
+	r->faults_left_out = 0;
+	r->traces = 0;
+	r->traces_left_out = 0;
+}
+
+/*
+ * For what happens to a thread: the record of the call that it is in, ready to be added to; none
+ * where it is in no call. The thread itself must ask, since a program's mark is in its memory.
+ */
+static __noinline struct debox_record *db_record_of_now(struct db_cpu *c, struct db_thread *t)
+{
+	struct debox_record *r;
+
+	if (!c || !t)
+		return 0;
+	if (t->wants & DB_MARKED) {
+		__u64 sequence;
+
+		if (bpf_probe_read_user(&sequence, sizeof(sequence), (void *)t->mark)) {
+			c->stats.marks_unread++;
+			return 0;
+		}
+		if (!(sequence & 1))
+			return 0;
+		t->sequence = sequence;
+	} else if (!t->call) {
+		return 0;
+	}
+	r = db_record(t);
+	if (r && t->touched != t->sequence) {
+		t->touched = t->sequence;
+		db_begin_record(r, t->sequence);
+	}
+	return r;
+}
+
+#endif

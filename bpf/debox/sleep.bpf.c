@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Off the CPU and back: where a call slept, for how long, what for, who woke it.
+ *
+ * Everyone on the machine pays for these hooks, with a look whether the thread is of interest.
+ */
+#include "place.bpf.h"
+#include "record.bpf.h"
+#include "wait.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+/* Where a thread goes to sleep: the innermost frame that is not the scheduler's, or a lock's. */
+struct db_frames {
+	struct db_cpu *c;
+	__u64 place;
+	__u64 inside;
+	__u32 depth;
+};
+
+static long db_look_at_frame(__u32 i, struct db_frames *f)
+{
+	__u64 ip;
+
+	if (i >= f->depth || i >= DB_FRAMES)
+		return 1;
+	ip = f->c->at[i];
+	if (ip - db_config.scheduling < db_config.scheduling_end - db_config.scheduling) {
+		f->inside = ip;
+		return 0;
+	}
+	if (!f->inside)
+		return 0; /* the hook's own */
+	f->place = ip;
+	return 1;
+}
+
+static __always_inline bool db_same_place(struct debox_sleep *s, __u32 place, __u32 inside)
+{
+	return s->place == place && s->inside == inside;
+}
+
+/* The entry for this place in the record; a new one if it has none yet. Returns 1 + its number. */
+static __noinline __u32 db_sleep_entry(struct debox_record *r, __u32 place, __u32 inside)
+{
+	__u32 n;
+
+	if (!r)
+		return 0;
+	n = r->sleeps;
+	for (__u32 i = 0; i < DEBOX_SLEEPS; i++) {
+		struct debox_sleep *s = &r->sleep[i];
+
+		if (i < n && db_same_place(s, place, inside))
+			return i + 1;
+		if (i == n) {
+			*s = (struct debox_sleep){ .place = place, .inside = inside };
+			r->sleeps = n + 1;
+			return i + 1;
+		}
+	}
+	r->sleeps_left_out++;
+	return 0;
+}
+
+static __always_inline void db_falls_asleep(void *ctx, struct db_cpu *c, struct db_thread *t,
+					    struct debox_record *r)
+{
+	struct db_frames f = { .c = c };
+	struct debox_sleep *s;
+	__u32 entry;
+	long size;
+
+	size = bpf_get_stack(ctx, c->at, sizeof(c->at), 0);
+	f.depth = size > 0 ? (__u64)size / sizeof(__u64) : 0;
+	bpf_loop(DB_FRAMES, db_look_at_frame, &f, 0);
+	entry = db_sleep_entry(r, db_place(c, f.place), db_place(c, f.inside));
+	t->asleep = entry;
+	if (!entry || entry > DEBOX_SLEEPS)
+		return;
+	s = &r->sleep[entry - 1];
+	db_look_for_wait(c, t, db_plain(c, ctx), f.place);
+	s->count++;
+	s->resource = db_resource(t);
+	s->waiters_entry = db_waiters(t);
+	s->waiters_exit = DEBOX_UNKNOWN;
+	s->waker.context = DEBOX_BY_NOBODY;
+}
+
+static __always_inline void db_goes(void *ctx, struct db_cpu *c, struct db_thread *t, bool sleeps)
+{
+	struct debox_record *r = db_record_of_now(c, t);
+
+	t->asleep = 0;
+	t->wait = 0;
+	t->off_ns = 0;
+	if (!r)
+		return; /* in no call */
+	t->off_ns = bpf_ktime_get_ns();
+	t->cpu = bpf_get_smp_processor_id();
+	if (!sleeps) {
+		t->woken_ns = t->off_ns;
+		r->forced++;
+		return;
+	}
+	t->woken_ns = 0;
+	r->voluntary++;
+	if (t->wants & DB_SLEEPS)
+		db_falls_asleep(ctx, c, t, r);
+}
+
+/* For the table of places, where all calls are of interest. */
+static __noinline int db_count_sleep(struct db_cpu *c, struct db_thread *t, struct debox_sleep *s,
+				     __u64 slept, __u64 runnable)
+{
+	struct db_slept_key key = {};
+	struct db_waker_key who = {};
+	struct db_slept *sum, none = {};
+	struct db_woken *woken, first = { .count = 1 };
+
+	if (!c || !t || !s || !t->call)
+		return 0;
+	key.kind = t->kind;
+	key.place = s->place;
+	key.inside = s->inside;
+	sum = bpf_map_lookup_elem(&db_sleeps, &key);
+	if (!sum) {
+		bpf_map_update_elem(&db_sleeps, &key, &none, BPF_NOEXIST);
+		sum = bpf_map_lookup_elem(&db_sleeps, &key);
+	}
+	if (!sum) {
+		c->stats.sleeps_full++;
+		return 0;
+	}
+	__sync_fetch_and_add(&sum->count, 1);
+	__sync_fetch_and_add(&sum->total_ns, slept);
+	__sync_fetch_and_add(&sum->runnable_ns, runnable);
+	if (sum->longest_ns < slept)
+		sum->longest_ns = slept;
+	if (s->waiters_entry != DEBOX_UNKNOWN) {
+		__sync_fetch_and_add(&sum->waiters, s->waiters_entry);
+		__sync_fetch_and_add(&sum->waiters_known, 1);
+		if (sum->waiters_most < s->waiters_entry)
+			sum->waiters_most = s->waiters_entry;
+	}
+	who.kind = key.kind;
+	who.place = key.place;
+	who.context = s->waker.context;
+	if (who.context == DEBOX_BY_PROCESS)
+		who.pid = s->waker.pid;
+	else if (who.context == DEBOX_BY_KTHREAD)
+		who.pid = s->waker.tid;
+	woken = bpf_map_lookup_elem(&db_wakers, &who);
+	if (woken) {
+		__sync_fetch_and_add(&woken->count, 1);
+		return 0;
+	}
+	if (who.pid)
+		__builtin_memcpy(first.comm, s->waker.comm, sizeof(first.comm));
+	if (bpf_map_update_elem(&db_wakers, &who, &first, BPF_NOEXIST)) {
+		woken = bpf_map_lookup_elem(&db_wakers, &who);
+		if (woken)
+			__sync_fetch_and_add(&woken->count, 1);
+		else
+			c->stats.sleeps_full++;
+	}
+	return 0;
+}
+
+static __always_inline void db_comes(struct db_thread *t)
+{
+	struct debox_record *r;
+	__u64 now, slept;
+	__u32 entry;
+
+	if (!t->off_ns)
+		return;
+	r = db_record(t);
+	if (!r)
+		return;
+	now = bpf_ktime_get_ns();
+	if (!t->woken_ns)
+		t->woken_ns = now;
+	slept = t->woken_ns - t->off_ns;
+	r->asleep_ns += slept;
+	r->runnable_ns += now - t->woken_ns;
+	if (t->cpu != bpf_get_smp_processor_id())
+		r->migrations++;
+	entry = t->asleep;
+	if (entry && entry <= DEBOX_SLEEPS) {
+		struct debox_sleep *s = &r->sleep[entry - 1];
+
+		s->total_ns += slept;
+		s->runnable_ns += now - t->woken_ns;
+		if (s->longest_ns < slept)
+			s->longest_ns = slept;
+		db_count_sleep(db_this_cpu(), t, s, slept, now - t->woken_ns);
+	}
+	t->off_ns = 0;
+}
+
+SEC("?raw_tp/sched_switch")
+int db_sched_switch(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct db_thread *t = db_find(task->pid);
+	__u32 next = BPF_CORE_READ((struct task_struct *)ctx->args[2], pid);
+
+	if (unlikely(t != 0)) {
+		struct db_cpu *c = db_this_cpu();
+
+		if (c)
+			db_goes(ctx, c, t, !ctx->args[0] && ctx->args[3]);
+	}
+	t = db_find(next);
+	if (unlikely(t != 0))
+		db_comes(t);
+	return 0;
+}
+
+/* Is it in an interrupt, a softirq? */
+static __always_inline __u32 db_context(struct db_cpu *c, struct task_struct *task)
+{
+	__u32 count = 0;
+	__u64 rq;
+
+	if (!c->percpu && db_config.runqueues) {
+		rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
+		if (rq)
+			c->percpu = rq - db_config.runqueues;
+	}
+	if (c->percpu && db_config.preempt_count)
+		bpf_probe_read_kernel(&count, sizeof(count),
+				      (void *)(c->percpu + db_config.preempt_count));
+	if (count & HARDIRQ_MASK)
+		return DEBOX_BY_INTERRUPT;
+	if (count & SOFTIRQ_OFFSET)
+		return DEBOX_BY_SOFTIRQ;
+	return task->flags & PF_KTHREAD || !task->pid ? DEBOX_BY_KTHREAD : DEBOX_BY_PROCESS;
+}
+
+/* By the one who wakes, with the sleeper's lock held: nobody else writes to its entry now. */
+static __noinline int db_wakes(struct db_cpu *c, struct db_thread *t)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct debox_record *r;
+	struct debox_sleep *s;
+	__u32 entry;
+
+	if (!c || !t)
+		return 0;
+	t->woken_ns = bpf_ktime_get_ns();
+	entry = t->asleep;
+	if (!entry || entry > DEBOX_SLEEPS)
+		return 0;
+	r = db_record(t);
+	if (!r)
+		return 0;
+	s = &r->sleep[entry - 1];
+	s->waiters_exit = db_waiters(t);
+	__builtin_memset(&s->waker, 0, sizeof(s->waker));
+	s->waker.context = db_context(c, task);
+	if (s->waker.context == DEBOX_BY_INTERRUPT || s->waker.context == DEBOX_BY_SOFTIRQ)
+		return 0; /* whom it has interrupted has no part in it */
+	if (s->waker.context == DEBOX_BY_PROCESS)
+		s->waker.pid = task->tgid;
+	s->waker.tid = task->pid;
+	bpf_probe_read_kernel(s->waker.comm, sizeof(s->waker.comm), &task->comm);
+	return 0;
+}
+
+SEC("?raw_tp/sched_waking")
+int db_sched_waking(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct db_thread *t = db_find(BPF_CORE_READ((struct task_struct *)ctx->args[0], pid));
+	struct db_cpu *c;
+
+	if (likely(!t) || !t->off_ns || t->woken_ns)
+		return 0;
+	c = db_this_cpu();
+	return c ? db_wakes(c, t) : 0;
+}

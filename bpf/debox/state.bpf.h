@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What DeBox's units share: which threads are of interest, their records, what CPUs count.
+ * Defined in state.bpf.c.
+ *
+ * A thread's entry and its record are written by the thread itself, in its calls and on its way off
+ * the CPU and back, and by whoever wakes it, while it is off: never by two at a time.
+ */
+#ifndef DEBOX_STATE_BPF_H
+#define DEBOX_STATE_BPF_H
+
+#include "../kernel.bpf.h"
+
+#include "pkprof/debox_abi.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* What a CPU keeps to itself. */
+struct db_cpu {
+	struct db_stats stats; /* first: user space reads it */
+	__u64 plain; /* see db_plain() */
+	__u64 percpu; /* base of its per-CPU area, 0 before it is known */
+	__u64 at[DB_FRAMES];
+	__u64 word[DB_SCAN];
+	__u16 kind_of[2 * DB_CALLS]; /* 1 + the place of this kind of calls among the CPU's; 0: none yet */
+	__u32 kinds;
+} __attribute__((aligned(128)));
+
+struct db_records {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct debox_record));
+};
+
+/* Of threads whose programs read them; 0: of all others. */
+struct db_areas {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, DB_AREAS);
+	__type(key, __u32);
+	__array(values, struct db_records);
+};
+
+struct db_kinds {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* DB_KINDS for each CPU */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct db_calls);
+};
+
+struct db_cpus {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct db_cpu);
+};
+
+/* Numbers of places in the kernel, by address. */
+struct db_places {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, DB_PLACES);
+	__type(key, __u64);
+	__type(value, __u32);
+};
+
+struct db_sleeps {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, DB_SLEPT);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct db_slept_key);
+	__type(value, struct db_slept);
+};
+
+struct db_wakers {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, DB_SLEPT);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct db_waker_key);
+	__type(value, struct db_woken);
+};
+
+/* Records of calls that somebody wants to see whole. */
+struct db_slow {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 22);
+};
+
+extern struct db_areas db_areas SEC(".maps");
+extern struct db_kinds db_kinds SEC(".maps");
+extern struct db_cpus db_cpus SEC(".maps");
+extern struct db_places db_places SEC(".maps");
+extern struct db_sleeps db_sleeps SEC(".maps");
+extern struct db_wakers db_wakers SEC(".maps");
+extern struct db_slow db_slow SEC(".maps");
+
+extern const volatile struct db_config db_config;
+extern __u32 db_tids[DB_SETS * DB_WAYS];
+extern struct db_thread db_threads[DB_SETS * DB_WAYS];
+extern __u32 db_place_count;
+extern volatile __u64 db_left_out[2 * DB_CALLS / 64]; /* kinds of calls that are of no interest */
+extern volatile __u64 db_slow_ns; /* calls that take longer are to be seen whole */
+
+static __always_inline struct db_cpu *db_this_cpu(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&db_cpus, &zero);
+}
+
+/* A pointer as a plain number; see pk_plain() in ../state.bpf.h. */
+static __always_inline __u64 db_plain(struct db_cpu *c, const volatile void *p)
+{
+	*(volatile __u64 *)&c->plain = (__u64)p;
+	return *(volatile __u64 *)&c->plain;
+}
+
+static __always_inline __u32 db_class_of(__u64 address)
+{
+	for (__u32 i = 0; i < DB_CLASS_FUNCTIONS; i++)
+		if (address - db_config.function[i].start < db_config.function[i].size)
+			return db_config.function[i].class_;
+	return DB_CLASS_NONE;
+}
+
+/* 64-bit mixing; see pk_mix() in ../state.bpf.h. */
+static __always_inline __u64 db_mix(__u64 h, __u64 v)
+{
+	h ^= v;
+	h ^= h >> 33;
+	h *= 0xff51afd7ed558ccdULL;
+	h ^= h >> 33;
+	h *= 0xc4ceb9fe1a85ec53ULL;
+	h ^= h >> 33;
+	return h;
+}
+
+/* Nearly always there is none: this is what each other thread on the machine pays. */
+static __always_inline struct db_thread *db_find(__u32 tid)
+{
+	__u32 first = (tid & (DB_SETS - 1)) * DB_WAYS;
+	__u32 *set = &db_tids[first];
+
+	if (likely(set[0] != tid)) {
+		if (set[1] == tid)
+			first += 1;
+		else if (set[2] == tid)
+			first += 2;
+		else if (set[3] == tid)
+			first += 3;
+		else
+			return 0;
+	}
+	return tid ? &db_threads[first & (DB_SETS * DB_WAYS - 1)] : 0;
+}
+
+static __always_inline struct debox_record *db_record(struct db_thread *t)
+{
+	__u32 area = t->area;
+	void *records = bpf_map_lookup_elem(&db_areas, &area);
+	__u32 index = t->base + t->stride * ((__u32)((t->sequence + 1) >> 1) & t->mask);
+
+	return records ? bpf_map_lookup_elem(records, &index) : 0;
+}
+
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Which threads are of interest: those that user space names, and where it asked for that, what
+ * they begin.
+ */
+#include "state.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+enum { DB_TAKEN = 0xffffffff }; /* no thread's number: nobody finds what is not filled yet */
+
+/* A place for the thread: its own, or a free one, which db_publish() makes its own. */
+static __noinline struct db_thread *db_make_room(__u32 tid)
+{
+	__u32 first = (tid & (DB_SETS - 1)) * DB_WAYS;
+	struct db_thread *t = db_find(tid);
+
+	if (t)
+		return t;
+	for (__u32 i = 0; i < DB_WAYS; i++) {
+		__u32 at = (first + i) & (DB_SETS * DB_WAYS - 1);
+
+		if (__sync_val_compare_and_swap(&db_tids[at], 0, DB_TAKEN))
+			continue;
+		t = &db_threads[at];
+		*t = (struct db_thread){ .slot = at, .base = at, .stride = 1 };
+		return t;
+	}
+	return 0;
+}
+
+static __always_inline void db_publish(struct db_thread *t, __u32 tid)
+{
+	t->tid = tid;
+	asm volatile("" ::: "memory");
+	*(volatile __u32 *)&db_tids[t->slot & (DB_SETS * DB_WAYS - 1)] = tid;
+}
+
+static __always_inline void db_forget(struct db_thread *t)
+{
+	*(volatile __u32 *)&db_tids[t->slot & (DB_SETS * DB_WAYS - 1)] = 0;
+}
+
+/* A thread of interest begins another, or another process. Its records are nobody's but ours. */
+SEC("?tp_btf/sched_process_fork")
+int BPF_PROG(db_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct db_thread *t = db_find(parent->pid), *new;
+	struct db_cpu *c;
+
+	if (likely(!t) || !(t->wants & DB_FOLLOW))
+		return 0;
+	new = db_make_room(child->pid);
+	if (!new) {
+		c = db_this_cpu();
+		if (c)
+			c->stats.threads_full++;
+		return 0;
+	}
+	new->pid = child->tgid;
+	new->wants = t->wants & ~(DB_MARKED | DB_RECORDS);
+	db_publish(new, child->pid);
+	return 0;
+}
+
+/* A thread that is not its process's first has that one's number once it executes a program. */
+SEC("?tp_btf/sched_process_exec")
+int BPF_PROG(db_exec, struct task_struct *task, int old)
+{
+	struct db_thread *t = db_find(old), *new;
+
+	if (likely(!t))
+		return 0;
+	/* Its memory is another: nobody marks there, nobody reads. */
+	new = db_make_room(task->pid);
+	if (new) {
+		__u32 slot = new->slot;
+
+		if (new != t)
+			*new = *t;
+		new->slot = slot;
+		new->area = 0;
+		new->base = slot;
+		new->mask = 0;
+		new->stride = 1;
+		new->wants &= ~(DB_MARKED | DB_RECORDS);
+		db_publish(new, task->pid);
+	}
+	if (new != t)
+		db_forget(t);
+	return 0;
+}
+
+SEC("?tp_btf/sched_process_exit")
+int BPF_PROG(db_exit_thread, struct task_struct *task)
+{
+	struct db_thread *t = db_find(task->pid);
+
+	if (unlikely(t != 0))
+		db_forget(t);
+	return 0;
+}
+
+/* Run by user space: this thread is of interest, and how. */
+SEC("?syscall")
+int db_watch(struct db_watched *w)
+{
+	struct db_watched who = *w;
+	struct db_thread *t = who.known ? db_find(who.tid) : db_make_room(who.tid);
+
+	if (!t)
+		return !who.known;
+	t->pid = who.pid;
+	t->wants = who.wants;
+	t->area = who.area;
+	t->base = who.base;
+	t->mask = who.mask;
+	t->stride = who.stride;
+	t->mark = who.mark;
+	if (!t->area) {
+		t->base = t->slot;
+		t->stride = 1;
+	}
+	t->sequence = 0;
+	t->touched = 0;
+	t->call = 0;
+	t->restart = 0;
+	t->off_ns = 0;
+	db_publish(t, who.tid);
+	return 0;
+}
+
+SEC("?syscall")
+int db_unwatch(struct db_watched *w)
+{
+	struct db_thread *t = db_find(w->tid);
+
+	if (t)
+		db_forget(t);
+	return 0;
+}

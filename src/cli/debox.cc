@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// pkprof debox.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "collect/debox_session.h"
+#include "export/debox_json.h"
+#include "report/system_calls_text.h"
+
+namespace pkprof {
+namespace {
+
+struct Options {
+  DeboxOptions debox;
+  std::string output;
+  double min_us = 0;
+  bool alone = false;
+  size_t rows = 0;
+};
+
+// A file of JSON lines, written as they come; "-" is standard output.
+class Lines {
+ public:
+  explicit Lines(const std::string& path)
+      : path_(path), file_(path == "-" ? stdout : std::fopen(path.c_str(), "we")) {}
+  ~Lines() {
+    if (file_ && file_ != stdout) std::fclose(file_);
+  }
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
+
+  bool write(const std::string& line) {
+    if (file_ && std::fwrite(line.data(), 1, line.size(), file_) == line.size()) return true;
+    fail();
+    return false;
+  }
+  // Whether all that was written is there.
+  bool finish() {
+    if (file_ && std::fflush(file_) != 0) fail();
+    return error_ == 0;
+  }
+  [[nodiscard]] std::string error() const { return path_ + ": " + std::strerror(error_); }
+  [[nodiscard]] bool is_open() const { return file_ != nullptr; }
+
+ private:
+  void fail() {
+    if (!error_) error_ = errno ? errno : EIO;
+  }
+
+  std::string path_;
+  std::FILE* file_;
+  int error_ = 0;
+};
+
+int watch(Options& o, const CommandLine& line) {
+  o.debox.command = line.command;
+  if (o.debox.command.empty() && o.debox.pids.empty() && o.debox.attach.empty())
+    return complain("whose system calls? Name a command behind --, or processes with -p",
+                    exit_usage);
+  o.debox.follow = !o.alone;
+  o.debox.min_ns = static_cast<uint64_t>(o.min_us * 1000);
+  std::optional<Lines> lines;
+  if (!o.output.empty()) {
+    lines.emplace(o.output);
+    if (!lines->is_open()) return complain(o.output + ": " + std::strerror(errno), exit_failure);
+    o.debox.each = [&lines](const debox_record& record, const std::string& call,
+                            const std::map<uint32_t, std::string>& places) {
+      return lines->write(debox_json(record, call, places));
+    };
+  }
+  const auto run = watch_calls(o.debox);
+  if (!run) return complain(run.error().message, exit_failure);
+  if (!run->command_error.empty()) return complain(run->command_error, run->command_status);
+  if (lines && !lines->finish()) return complain(lines->error(), exit_failure);
+  if (o.output == "-") return run->command_status;
+  ReportOptions how = terminal_options();
+  how.limit = o.rows;
+  return print(system_calls_text(run->calls, how)) ? run->command_status : exit_failure;
+}
+
+}  // namespace
+
+void add_debox(ArgParser& parser, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  ArgParser sub =
+      parser.subcommand("debox", "System calls: what each cost, where it slept, who woke it");
+  sub.add("-p,--pid", options->debox.pids, "Processes that run already")
+      .separated_by(',')
+      .type("PID[,PID...]");
+  sub.add("--attach", options->debox.attach, "Serve running programs that use the library, no more")
+      .separated_by(',')
+      .type("PID[,PID...]");
+  sub.add("-d,--duration", options->debox.seconds, "Stop after that many seconds")
+      .type("SECONDS")
+      .positive();
+  sub.add("-o,--output", options->output, "Keep the records, a line of JSON each; -: print them")
+      .type("FILE");
+  sub.add("--min-time", options->min_us, "Keep those of calls that take at least so long")
+      .type("MICROSECONDS")
+      .positive();
+  sub.add("--filter", options->debox.calls, "Look at these calls alone")
+      .separated_by(',')
+      .type("CALL[,CALL...]");
+  sub.add("--no-follow", options->alone,
+          "Leave out threads and processes that it begins (the default is --follow)");
+  sub.add("--slowest", options->debox.slowest, "So many of the slowest calls, each with its record")
+      .type("N")
+      .show_default();
+  sub.add("-n,--rows", options->rows, "At most that many rows").type("N");
+  sub.when_used(
+      [options, &line] { line.action = [options, &line] { return watch(*options, line); }; });
+}
+
+}  // namespace pkprof

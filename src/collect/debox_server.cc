@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/debox_server.h"
+
+#include <linux/types.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <list>
+#include <map>
+#include <optional>
+
+#include "debox/debox.h"
+#include "debox/debox_wire.h"
+
+namespace pkprof {
+namespace {
+
+constexpr size_t most_clients = 4096;
+constexpr uint32_t most_records = 4096;
+
+// The thread as we know it: a program in a container has numbers of its own.
+std::optional<uint32_t> thread_of(uint32_t pid, uint32_t own_tid) {
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  std::error_code error;
+  std::optional<uint32_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator(tasks, error)) {
+    std::ifstream status(entry.path() / "status");
+    std::string line;
+    while (std::getline(status, line)) {
+      if (!line.starts_with("NSpid:")) continue;
+      const std::string last = line.substr(line.find_last_of("\t ") + 1);
+      if (last == std::to_string(own_tid))
+        found = static_cast<uint32_t>(std::stoul(entry.path().filename().string()));
+      break;
+    }
+    if (found) return found;
+  }
+  return found;
+}
+
+}  // namespace
+
+struct DeboxServer::Impl {
+  struct Thread {
+    uint32_t area = 0;
+    bool marked = false;
+    DeboxSide::Faults faults;
+  };
+  struct Client {
+    Fd fd;
+    Fd process;  // so that it is seen when it has ended, and the number is another's
+    uint32_t pid = 0;
+    uid_t uid = 0;
+    std::map<uint32_t, Thread> threads;  // by the number that the client knows
+    std::map<uint32_t, uint32_t> tids;   // and the one that we know
+  };
+
+  DeboxSide& side;
+  Options options;
+  Fd listener;
+  std::list<Client> clients;
+  uint64_t marked = 0;
+
+  Impl(DeboxSide& s, Options o) : side(s), options(std::move(o)) {}
+
+  void accept_all() {
+    for (;;) {
+      Fd fd(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!fd.valid()) return;
+      ucred peer{};
+      socklen_t size = sizeof peer;
+      if (clients.size() >= most_clients ||
+          getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.pid <= 0)
+        continue;
+      Fd process(static_cast<int>(syscall(SYS_pidfd_open, peer.pid, 0)));
+      if (!process.valid() || !options.serves(static_cast<uint32_t>(peer.pid))) continue;
+      clients.push_back(
+          {std::move(fd), std::move(process), static_cast<uint32_t>(peer.pid), peer.uid, {}, {}});
+    }
+  }
+
+  // It has not ended, nor become a program that its user may not look into.
+  static bool is_still_itself(const Client& client) {
+    pollfd ended{client.process.get(), POLLIN, 0};
+    struct stat owner{};
+    const std::string directory = "/proc/" + std::to_string(client.pid);
+    return poll(&ended, 1, 0) == 0 && !stat(directory.c_str(), &owner) &&
+           (owner.st_uid == client.uid || client.uid == 0);
+  }
+
+  void off(Client& client, uint32_t own_tid) {
+    const auto it = client.threads.find(own_tid);
+    if (it == client.threads.end()) return;
+    const uint32_t tid = client.tids[own_tid];
+    if (options.wants) {
+      db_watched who{};
+      who.tid = tid;
+      who.pid = client.pid;
+      who.wants = options.wants;
+      who.known = 1;
+      if (!side.watch(who)) side.unwatch(tid);
+    } else {
+      side.unwatch(tid);
+    }
+    side.free_records(it->second.area);
+    client.threads.erase(it);
+    client.tids.erase(own_tid);
+  }
+
+  // Returns an errno; 0: done, with the memory to be handed over.
+  int on(Client& client, const debox_wire_request& request, debox_wire_answer& answer, Fd& memory) {
+    if (request.records == 0 || request.records > most_records ||
+        !std::has_single_bit(request.records) || request.mode > DEBOX_ALL_CALLS)
+      return EINVAL;
+    const auto tid = thread_of(client.pid, request.tid);
+    if (!tid || !is_still_itself(client)) return ESRCH;
+    off(client, request.tid);
+    Thread thread;
+    thread.marked = request.mode == DEBOX_MARKED_CALLS;
+    const uint32_t stride = 1;
+    auto records = side.make_records(1 + stride * request.records);
+    if (!records) return ENOMEM;
+    thread.area = records->area;
+    db_watched who{};
+    who.tid = *tid;
+    who.pid = client.pid;
+    who.area = records->area;
+    who.base = 1;
+    who.mask = request.records - 1;
+    who.stride = stride;
+    who.mark = request.mark;
+    who.wants = DB_RECORDS | (request.parts & DEBOX_PART_SLEEPS ? DB_SLEEPS : 0) |
+                (request.parts & DEBOX_PART_FAULTS ? DB_FAULTS : 0);
+    who.wants |=
+        thread.marked ? DB_MARKED | (options.wants & DB_FOLLOW) : DB_CALLS_ALL | options.wants;
+    if (!thread.marked && !side.attach_calls()) return EPERM;
+    if (request.parts & DEBOX_PART_FAULTS && !options.faults_are_watched)
+      thread.faults = side.watch_faults(*tid, false);
+    if (!side.watch(who)) {
+      side.free_records(records->area);
+      return EMFILE;
+    }
+    marked += thread.marked;
+    memory = std::move(records->memory);
+    answer.stride = stride;
+    answer.parts = request.parts & DEBOX_PARTS;
+    client.tids[request.tid] = *tid;
+    client.threads[request.tid] = std::move(thread);
+    return 0;
+  }
+
+  // False: the client is gone, or makes no sense.
+  bool serve(Client& client) {
+    for (;;) {
+      debox_wire_request request{};
+      const ssize_t n = recv(client.fd.get(), &request, sizeof request, MSG_DONTWAIT | MSG_TRUNC);
+      if (n < 0) return errno == EAGAIN || errno == EINTR;
+      if (n != sizeof request || request.version != DEBOX_WIRE_VERSION) return false;
+      debox_wire_answer answer{};
+      answer.version = DEBOX_WIRE_VERSION;
+      Fd memory;
+      switch (request.what) {
+        case DEBOX_WIRE_ON:
+          answer.error = on(client, request, answer, memory);
+          break;
+        case DEBOX_WIRE_OFF:
+          off(client, request.tid);
+          break;
+        case DEBOX_WIRE_PLACE: {
+          const std::string name = options.place_name(request.place);
+          std::memcpy(answer.name, name.data(), std::min(name.size(), sizeof answer.name - 1));
+          break;
+        }
+        default:
+          answer.error = ENOSYS;
+      }
+      if (!send_answer(client, answer, memory)) return false;
+    }
+  }
+
+  static bool send_answer(const Client& client, debox_wire_answer& answer, const Fd& memory) {
+    iovec part{&answer, sizeof answer};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (memory.valid()) {
+      message.msg_control = control;
+      message.msg_controllen = sizeof control;
+      cmsghdr* c = CMSG_FIRSTHDR(&message);
+      c->cmsg_level = SOL_SOCKET;
+      c->cmsg_type = SCM_RIGHTS;
+      c->cmsg_len = CMSG_LEN(sizeof(int));
+      const int fd = memory.get();
+      std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    }
+    return sendmsg(client.fd.get(), &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof answer);
+  }
+
+  void forget(Client& client) {
+    while (!client.threads.empty()) off(client, client.threads.begin()->first);
+  }
+};
+
+Result<DeboxServer> DeboxServer::open(DeboxSide& side, Options options) {
+  auto impl = std::make_unique<Impl>(side, std::move(options));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string& name = impl->options.name;
+  if (name.size() + 1 > sizeof address.sun_path) return fail("the socket's name is too long");
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  impl->listener = Fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (!impl->listener.valid() ||
+      bind(impl->listener.get(), reinterpret_cast<const sockaddr*>(&address), size) ||
+      listen(impl->listener.get(), SOMAXCONN))
+    return fail_errno("listening for programs that use the library");
+  return DeboxServer(std::move(impl));
+}
+
+std::vector<int> DeboxServer::poll_fds() const {
+  std::vector<int> fds{impl_->listener.get()};
+  for (const Impl::Client& client : impl_->clients) fds.push_back(client.fd.get());
+  return fds;
+}
+
+void DeboxServer::serve() {
+  impl_->accept_all();
+  for (auto it = impl_->clients.begin(); it != impl_->clients.end();) {
+    if (impl_->serve(*it)) {
+      ++it;
+      continue;
+    }
+    impl_->forget(*it);
+    it = impl_->clients.erase(it);
+  }
+}
+
+uint64_t DeboxServer::marked() const {
+  return impl_->marked;
+}
+
+DeboxServer::DeboxServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+DeboxServer::DeboxServer(DeboxServer&&) noexcept = default;
+DeboxServer& DeboxServer::operator=(DeboxServer&&) noexcept = default;
+DeboxServer::~DeboxServer() = default;
+
+}  // namespace pkprof

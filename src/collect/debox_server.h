@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Serves programs that use the library (lib/debox): whoever asks gets the records of its own
+// threads as memory that it can read and not write, and names for places in the kernel.
+//
+// What a client says is believed of itself alone: who it is the kernel tells.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collect/debox_side.h"
+
+namespace pkprof {
+
+class DeboxServer {
+ public:
+  struct Options {
+    std::string name;  // of its socket, an abstract one
+    // Whom to serve; others are refused.
+    std::function<bool(uint32_t pid)> serves;
+    // What else is wanted of a thread of interest (enum db_wants), besides what its program asks.
+    uint32_t wants = 0;
+    bool faults_are_watched = false;  // page faults of these threads are noted in any case
+    std::function<std::string(uint32_t)> place_name;
+  };
+  // `side` is to live longer.
+  static Result<DeboxServer> open(DeboxSide& side, Options options);
+  DeboxServer(DeboxServer&&) noexcept;
+  DeboxServer& operator=(DeboxServer&&) noexcept;
+  ~DeboxServer();
+
+  [[nodiscard]] std::vector<int> poll_fds() const;
+  void serve();  // whatever is there to be done, without waiting
+  // Threads that mark their calls now, or did: they are in no table.
+  [[nodiscard]] uint64_t marked() const;
+
+ private:
+  struct Impl;
+  explicit DeboxServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pkprof

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/debox_session.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <future>
+
+#include "collect/child.h"
+#include "collect/clock.h"
+#include "collect/debox_server.h"
+#include "collect/debox_side.h"
+#include "collect/facts.h"
+#include "collect/kernel_symbols.h"
+#include "collect/signals.h"
+#include "collect/sources.h"
+#include "debox/debox_wire.h"
+
+namespace pkprof {
+namespace {
+
+constexpr uint64_t look_interval_ns = 50'000'000;
+
+std::string kind_name(uint32_t kind) {
+  return syscall_name(static_cast<uint16_t>(kind % DB_CALLS), kind >= DB_CALLS);
+}
+
+std::string name_of(const debox_record& record) {
+  return syscall_name(static_cast<uint16_t>(record.number), record.flags & DEBOX_COMPAT);
+}
+
+class DeboxSession {
+ public:
+  explicit DeboxSession(const DeboxOptions& options) : options_(options) {}
+  Result<DeboxRun> run();
+
+ private:
+  Result<> prepare();
+  Result<> watch(uint32_t pid);
+  Result<> choose_kinds();
+  Result<> open_servers();
+  [[nodiscard]] uint32_t wants() const;
+  Result<> wait();
+  Result<> take();
+  void keep(const debox_record& record);
+  void name_places();
+  [[nodiscard]] std::string place_name(uint64_t address) const;
+  [[nodiscard]] SystemCalls result() const;
+  [[nodiscard]] std::vector<std::string> missing() const;
+
+  const DeboxOptions& options_;
+  Signals signals_;
+  std::optional<Child> child_;
+  std::optional<KernelSymbols> symbols_;
+  std::optional<DeboxSide> side_;
+  std::string server_name_;  // for the command and what it begins
+  std::vector<DeboxServer> servers_;
+  std::vector<DeboxSide::Faults> faults_;
+  std::vector<std::string> degraded_;
+  std::map<uint32_t, std::string> places_;
+  std::vector<debox_record> slowest_;  // a heap: the one that is to go first is in front
+  bool wanted_ = true;
+  uint64_t started_ = 0;
+  uint64_t stopped_ = 0;
+};
+
+Result<> DeboxSession::prepare() {
+  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
+  setrlimit(RLIMIT_MEMLOCK, &unlimited);
+  if (!options_.command.empty()) {
+    server_name_ = "pkprof-debox-" + std::to_string(getpid());
+    auto child = Child::spawn(options_.command,
+                              [this] { setenv(DEBOX_WIRE_ENVIRONMENT, server_name_.c_str(), 1); });
+    if (!child) return std::unexpected(child.error());
+    child_.emplace(std::move(*child));
+  }
+  auto symbols =
+      std::async(std::launch::async | std::launch::deferred, [] { return load_kernel_symbols(); });
+  auto facts = KernelFacts::read();
+  if (!facts) return std::unexpected(facts.error());
+  if (auto loaded = symbols.get())
+    symbols_.emplace(std::move(*loaded));
+  else
+    degraded_.push_back(loaded.error().message + ": places in the kernel have no names");
+  auto side = DeboxSide::load(*facts, symbols_ ? &*symbols_ : nullptr);
+  if (!side) return std::unexpected(side.error());
+  side_.emplace(std::move(*side));
+  if (auto r = choose_kinds(); !r) return r;
+  if (auto r = side_->attach(); !r) return r;
+  if (child_)
+    if (auto r = watch(static_cast<uint32_t>(child_->pid())); !r) return r;
+  for (const uint32_t pid : options_.pids)
+    if (auto r = watch(pid); !r) return r;
+  if (auto r = open_servers(); !r) return r;
+  if (!child_ && options_.pids.empty()) return {};
+  side_->want_records(options_.slowest || options_.each ? 0 : UINT64_MAX);
+  return side_->attach_calls();
+}
+
+Result<> DeboxSession::choose_kinds() {
+  if (options_.calls.empty()) return {};
+  std::vector<uint32_t> kinds;
+  for (const std::string& name : options_.calls) {
+    const size_t before = kinds.size();
+    for (const bool compat : {false, true})
+      if (const auto number = syscall_number(name, compat); number && *number < DB_CALLS)
+        kinds.push_back(*number + (compat ? DB_CALLS : 0));
+    if (kinds.size() == before) return fail("there is no system call " + name);
+  }
+  side_->want_kinds(kinds);
+  return {};
+}
+
+// Programs that use the library: the command's own, and those that were attached to.
+Result<> DeboxSession::open_servers() {
+  const auto open = [this](const std::string& name, uint32_t wants, auto serves) -> Result<> {
+    auto server = DeboxServer::open(*side_, {.name = name,
+                                             .serves = serves,
+                                             .wants = wants,
+                                             .faults_are_watched = wants && !faults_.empty(),
+                                             .place_name = [this](uint32_t place) {
+                                               if (!places_.contains(place)) name_places();
+                                               return places_[place];
+                                             }});
+    if (!server) return std::unexpected(server.error());
+    servers_.push_back(std::move(*server));
+    return {};
+  };
+  if (child_) {
+    const auto followed = [this](uint32_t pid) { return side_->watches(pid); };
+    if (auto r = open(server_name_, wants(), followed); !r) return r;
+  }
+  for (const uint32_t pid : options_.attach) {
+    if (kill(static_cast<pid_t>(pid), 0)) return fail_errno("process " + std::to_string(pid));
+    char name[64];
+    std::snprintf(name, sizeof name, DEBOX_WIRE_ATTACHED, pid);
+    if (auto r = open(name, 0, [pid](uint32_t who) { return who == pid; }); !r) return r;
+  }
+  return {};
+}
+
+// All of its threads; those that it begins meanwhile are the kernel side's.
+Result<> DeboxSession::watch(uint32_t pid) {
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  std::error_code error;
+  const std::filesystem::directory_iterator threads(tasks, error);
+  if (error) return fail("process " + std::to_string(pid) + ": " + error.message());
+  for (const auto& thread : threads) {
+    db_watched who{};
+    who.tid = static_cast<uint32_t>(std::stoul(thread.path().filename().string()));
+    who.pid = pid;
+    who.wants = wants();
+    if (auto r = side_->watch(who); !r) return r;
+  }
+  if (options_.slowest || options_.each) faults_.push_back(side_->watch_faults(pid, true));
+  return {};
+}
+
+uint32_t DeboxSession::wants() const {
+  return DB_CALLS_ALL | DB_SLEEPS | DB_FAULTS | (options_.follow ? DB_FOLLOW : 0);
+}
+
+std::string DeboxSession::place_name(uint64_t address) const {
+  if (!symbols_) return "";
+  const KernelSymbol* symbol = symbols_->find(address);
+  if (!symbol) return "";
+  char offset[24];
+  std::snprintf(offset, sizeof offset, "+0x%llx",
+                static_cast<unsigned long long>(address - symbol->start));
+  return std::string(symbol->name) + offset;
+}
+
+void DeboxSession::name_places() {
+  for (const auto& [number, address] : side_->places())
+    if (!places_.contains(number)) places_[number] = place_name(address);
+}
+
+void DeboxSession::keep(const debox_record& record) {
+  if (options_.each && record.wall_ns >= options_.min_ns) {
+    const auto unknown = [this](const debox_sleep& s) {
+      return (s.place && !places_.contains(s.place)) || (s.inside && !places_.contains(s.inside));
+    };
+    const size_t sleeps = std::min<size_t>(record.sleeps, DEBOX_SLEEPS);
+    if (std::any_of(record.sleep, record.sleep + sleeps, unknown)) name_places();
+    wanted_ = wanted_ && options_.each(record, name_of(record), places_);
+  }
+  const auto slower = [](const debox_record& a, const debox_record& b) {
+    return a.wall_ns > b.wall_ns;
+  };
+  if (!options_.slowest) return;
+  if (slowest_.size() == options_.slowest) {
+    if (record.wall_ns <= slowest_.front().wall_ns) return;
+    std::ranges::pop_heap(slowest_, slower);
+    slowest_.pop_back();
+  }
+  slowest_.push_back(record);
+  std::ranges::push_heap(slowest_, slower);
+  if (slowest_.size() < options_.slowest) return;
+  const uint64_t enough = slowest_.front().wall_ns + 1;
+  side_->want_records(options_.each ? std::min(enough, options_.min_ns) : enough);
+}
+
+Result<> DeboxSession::take() {
+  return side_->take_records([this](const debox_record& record) { keep(record); });
+}
+
+Result<> DeboxSession::wait() {
+  const uint64_t end =
+      options_.seconds > 0 ? started_ + static_cast<uint64_t>(options_.seconds * 1e9) : UINT64_MAX;
+  std::vector<pollfd> fds;
+  while (wanted_) {
+    if (child_ && child_->ended()) break;
+    fds = {{signals_.fd(), POLLIN, 0}, {side_->records_fd(), POLLIN, 0}};
+    for (const DeboxServer& server : servers_)
+      for (const int fd : server.poll_fds()) fds.push_back({fd, POLLIN, 0});
+    const uint64_t now = monotonic_ns();
+    if (now >= end) break;
+    const uint64_t left = std::min(end - now, look_interval_ns);
+    const timespec timeout{0, static_cast<long>(left)};
+    ppoll(fds.data(), fds.size(), &timeout, nullptr);
+    if ((fds[0].revents & POLLIN) && signals_.take()) break;
+    for (DeboxServer& server : servers_) server.serve();
+    if (auto r = take(); !r) return r;
+  }
+  return {};
+}
+
+std::vector<std::string> DeboxSession::missing() const {
+  std::vector<std::string> sentences = degraded_;
+  const auto say = [&sentences](uint64_t count, const std::string& what) {
+    if (count) sentences.push_back(std::to_string(count) + " " + what);
+  };
+  const db_stats stats = side_->stats();
+  say(stats.threads_full, "threads found no room: their calls are not here");
+  say(stats.kinds_full, "calls are in no row: there are too many kinds of them");
+  say(stats.places_full, "times a place had no room: it has no name");
+  say(stats.sleeps_full, "sleeps are in no row: there are too many places");
+  for (const DeboxServer& server : servers_)
+    if (child_) say(server.marked(), "threads marked their calls themselves: these are not here");
+  const bool slow_lost = slowest_.size() < options_.slowest ||
+                         (!slowest_.empty() && stats.lost_longest_ns > slowest_.front().wall_ns);
+  if (options_.each || slow_lost) say(stats.records_lost, "records were lost: they came too fast");
+  return sentences;
+}
+
+SystemCalls DeboxSession::result() const {
+  SystemCalls out;
+  for (size_t i = 0; i < options_.command.size(); ++i)
+    out.command += (i ? " " : "") + options_.command[i];
+  out.duration_ns = stopped_ - started_;
+  for (const auto& [number, c] : side_->calls()) {
+    CallKind kind{.name = kind_name(number),
+                  .count = c.count,
+                  .errors = c.errors,
+                  .total_ns = c.total_ns,
+                  .longest_ns = c.longest_ns,
+                  .asleep_ns = c.asleep_ns,
+                  .runnable_ns = c.runnable_ns,
+                  .voluntary = c.voluntary,
+                  .forced = c.forced,
+                  .minor_faults = c.minor,
+                  .major_faults = c.major,
+                  .bytes = c.bytes,
+                  .async_ns = c.async_ns,
+                  .durations = {}};
+    for (size_t i = 0; i < DB_BUCKETS; ++i) kind.durations.add(i, c.bucket[i]);
+    out.kinds.push_back(std::move(kind));
+  }
+  std::ranges::sort(out.kinds, std::greater{}, &CallKind::total_ns);
+  const auto place_of = [this](uint32_t place) {
+    const auto it = places_.find(place);
+    return it == places_.end() ? "" : it->second;
+  };
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<Waker>> wakers;
+  for (const auto& [key, woken] : side_->wakers())
+    wakers[{key.kind, key.place}].push_back(
+        {woken.count, key.context, key.pid,
+         std::string(woken.comm, strnlen(woken.comm, sizeof woken.comm))});
+  for (const auto& [key, s] : side_->sleeps()) {
+    SleepPlace place{.call = kind_name(key.kind),
+                     .place = place_of(key.place),
+                     .inside = place_of(key.inside),
+                     .count = s.count,
+                     .total_ns = s.total_ns,
+                     .longest_ns = s.longest_ns,
+                     .runnable_ns = s.runnable_ns,
+                     .waiters = s.waiters,
+                     .waiters_known = s.waiters_known,
+                     .waiters_most = s.waiters_most,
+                     .wakers = wakers[{key.kind, key.place}]};
+    std::ranges::sort(place.wakers, std::greater{}, &Waker::count);
+    out.sleeps.push_back(std::move(place));
+  }
+  std::ranges::sort(out.sleeps, std::greater{}, &SleepPlace::total_ns);
+  out.slowest = slowest_;
+  std::ranges::sort(out.slowest, std::greater{}, &debox_record::wall_ns);
+  for (const debox_record& r : out.slowest) out.names[SystemCalls::number_of(r)] = name_of(r);
+  out.places = places_;
+  out.degraded = missing();
+  return out;
+}
+
+Result<DeboxRun> DeboxSession::run() {
+  DeboxRun out;
+  if (auto r = prepare(); !r) return std::unexpected(r.error());
+  started_ = monotonic_ns();
+  if (child_)
+    if (auto r = child_->go(); !r) {
+      out.command_status = child_->status();
+      out.command_error = r.error().message;
+      return out;
+    }
+  if (auto r = wait(); !r) return std::unexpected(r.error());
+  stopped_ = monotonic_ns();
+  side_->detach_calls();
+  if (auto r = take(); !r) return std::unexpected(r.error());
+  name_places();
+  out.calls = result();
+  if (child_) out.command_status = child_->status();
+  return out;
+}
+
+}  // namespace
+
+Result<DeboxRun> watch_calls(const DeboxOptions& options) {
+  return DeboxSession(options).run();
+}
+
+}  // namespace pkprof

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `pkprof debox` does: a command's system calls, from its first to its last.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/system_calls.h"
+
+namespace pkprof {
+
+struct DeboxOptions {
+  std::vector<std::string> command;
+  std::vector<uint32_t> pids;      // processes to look at, if there is no command
+  std::vector<uint32_t> attach;    // programs that use the library: they are served, no more
+  double seconds = 0;              // 0: until the command ends, or a signal comes
+  bool follow = true;              // threads and processes that it begins, too
+  std::vector<std::string> calls;  // names of those that are of interest; none: all
+  size_t slowest = 10;             // of which the whole record is kept
+  // Whole records of all calls that take at least so long are handed over as they come, with the
+  // call's name and names of places. False ends it.
+  uint64_t min_ns = 0;
+  std::function<bool(const debox_record& record, const std::string& call,
+                     const std::map<uint32_t, std::string>& places)>
+      each;
+};
+
+struct DeboxRun {
+  SystemCalls calls;
+  int command_status = 0;
+  std::string command_error;  // why the command could not be executed
+};
+
+[[nodiscard]] Result<DeboxRun> watch_calls(const DeboxOptions& options);
+
+}  // namespace pkprof

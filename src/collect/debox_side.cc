@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/debox_side.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "collect/clock.h"
+#include "collect/core_types.h"
+#include "collect/libbpf_log.h"
+#include "collect/mapped_table.h"
+
+// What bpftool wrote uses the types of the headers above.
+#include "debox.skel.h"
+
+namespace pkprof {
+namespace {
+
+struct SkeletonFree {
+  void operator()(debox_bpf* s) const { debox_bpf__destroy(s); }
+};
+struct LinkFree {
+  void operator()(bpf_link* l) const { bpf_link__destroy(l); }
+};
+struct RingFree {
+  void operator()(ring_buffer* r) const { ring_buffer__free(r); }
+};
+using Link = std::unique_ptr<bpf_link, LinkFree>;
+
+// Functions in which a thread waits for something else than it seems; names of 6.1 to 6.18.
+struct Special {
+  const char* name;
+  db_class class_;
+};
+constexpr Special specials[] = {
+    {"futex_wait_queue", DB_CLASS_FUTEX},          {"futex_do_wait", DB_CLASS_FUTEX},
+    {"futex_wait_queue_me", DB_CLASS_FUTEX},       {"futex_wait_requeue_pi", DB_CLASS_FUTEX},
+    {"flock_lock_inode_wait", DB_CLASS_FILE_LOCK}, {"locks_lock_inode_wait", DB_CLASS_FILE_LOCK},
+    {"posix_lock_inode_wait", DB_CLASS_FILE_LOCK}, {"do_lock_file_wait", DB_CLASS_FILE_LOCK},
+    {"fcntl_setlk", DB_CLASS_FILE_LOCK},
+};
+static_assert(std::size(specials) <= DB_CLASS_FUNCTIONS);
+
+// Calls whose result is a number of bytes, x86-64: read, write, pread64, pwrite64, readv, writev,
+// sendfile, sendto, recvfrom, sendmsg, recvmsg, splice, tee, vmsplice, preadv, pwritev,
+// process_vm_readv, process_vm_writev, getrandom, copy_file_range, preadv2, pwritev2.
+constexpr uint32_t moving[] = {0,   1,   17,  18,  19,  20,  40,  44,  45,  46,  47,
+                               275, 276, 278, 295, 296, 310, 311, 318, 326, 327, 328};
+// i386: read, write, readv, writev, pread64, pwrite64, sendfile, sendfile64, splice, tee, vmsplice.
+constexpr uint32_t moving_compat[] = {3, 4, 145, 146, 180, 181, 187, 239, 313, 315, 316};
+
+uint64_t address_of(const KernelSymbols& symbols, const char* name) {
+  const auto found = symbols.by_name(name);
+  return found.empty() ? 0 : found.front().start;
+}
+
+void tell(db_config& config, const KernelFacts& facts, const KernelSymbols* symbols) {
+  config.runqueues = facts.percpu_offset("runqueues");
+  config.preempt_count = facts.preempt_count_offset();
+  for (const uint32_t number : moving) config.moves[number / 64] |= uint64_t{1} << (number % 64);
+  for (const uint32_t number : moving_compat)
+    config.moves[(DB_CALLS + number) / 64] |= uint64_t{1} << (number % 64);
+  if (getrandom(&config.seed, sizeof(config.seed), 0) < 0) config.seed = monotonic_ns();
+  if (!symbols) return;
+  config.scheduling = address_of(*symbols, "__sched_text_start");
+  config.scheduling_end = address_of(*symbols, "__sched_text_end");
+  config.wake_page = address_of(*symbols, "wake_page_function");
+  config.wake_bit = address_of(*symbols, "wake_bit_function");
+  config.wake_variable = address_of(*symbols, "var_wake_function");
+  size_t n = 0;
+  for (const Special& special : specials)
+    for (const KernelSymbol& symbol : symbols->by_name(special.name))
+      if (n < DB_CLASS_FUNCTIONS)
+        config.function[n++] = {symbol.start, symbol.end - symbol.start, special.class_};
+}
+
+// errno says why, where it is not valid.
+Fd make_area(const bpf_map* areas, uint32_t area, uint32_t elements) {
+  LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+  Fd map(bpf_map_create(BPF_MAP_TYPE_ARRAY, "db_records", sizeof(uint32_t), sizeof(debox_record),
+                        elements, &opts));
+  const int fd = map.get();
+  if (fd < 0 || bpf_map_update_elem(bpf_map__fd(areas), &area, &fd, BPF_ANY)) return Fd();
+  return map;
+}
+
+Fd open_fault_event(uint32_t tid, uint64_t what, bool children) {
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = what;
+  attr.sample_period = 1;
+  attr.sample_type = PERF_SAMPLE_ADDR;
+  attr.inherit = children;
+  return Fd(static_cast<int>(
+      syscall(SYS_perf_event_open, &attr, static_cast<pid_t>(tid), -1, -1, PERF_FLAG_FD_CLOEXEC)));
+}
+
+}  // namespace
+
+struct DeboxSide::Impl {
+  std::unique_ptr<debox_bpf, SkeletonFree> skeleton;
+  std::vector<Link> links;
+  std::vector<Link> call_links;
+  std::unique_ptr<ring_buffer, RingFree> ring;
+  MappedTable<db_calls> kinds;
+  Fd own_records;  // of threads whose programs do not read them
+  uint32_t cpus = 0;
+  std::vector<bool> areas = std::vector<bool>(DB_AREAS);  // in use; the first is own_records
+  std::vector<std::string> degraded;
+  std::function<void(const debox_record&)> each;
+
+  Result<> attach(bpf_program* program, std::vector<Link>& to);
+};
+
+Result<> DeboxSide::Impl::attach(bpf_program* program, std::vector<Link>& to) {
+  LibbpfLog log;
+  Link link(bpf_program__attach(program));
+  if (!link)
+    return fail(log.explain("attaching " + std::string(bpf_program__name(program)), errno));
+  to.push_back(std::move(link));
+  return {};
+}
+
+Result<DeboxSide> DeboxSide::load(const KernelFacts& facts, const KernelSymbols* symbols) {
+  auto impl = std::make_unique<Impl>();
+  CoreTypes types;  // until it is loaded
+  LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = types.path().c_str());
+  impl->skeleton.reset(types.path().empty() ? debox_bpf__open() : debox_bpf__open_opts(&open));
+  if (impl->skeleton && !types.path().empty() &&
+      !types.write(bpf_object__btf(impl->skeleton->obj), facts.types()))
+    impl->skeleton.reset(debox_bpf__open());
+  debox_bpf* s = impl->skeleton.get();
+  if (!s) return fail_errno("opening DeBox's kernel side");
+  impl->cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
+  tell(s->rodata->db_config, facts, symbols);
+  s->bss->db_slow_ns = UINT64_MAX;
+  bpf_map__set_max_entries(s->maps.db_kinds, impl->cpus * DB_KINDS);
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, s->obj) bpf_program__set_autoload(program, true);
+  LibbpfLog log;
+  if (const int err = debox_bpf__load(s); err)
+    return fail(log.explain("loading DeBox's kernel side", -err));
+
+  impl->own_records = make_area(s->maps.db_areas, 0, DB_SETS * DB_WAYS);
+  if (!impl->own_records.valid()) return fail(log.explain("making room for records", errno));
+  impl->areas[0] = true;
+  if (auto r = impl->kinds.map(bpf_map__fd(s->maps.db_kinds), size_t{impl->cpus} * DB_KINDS); !r)
+    return std::unexpected(r.error());
+  Impl* const self = impl.get();
+  impl->ring.reset(ring_buffer__new(
+      bpf_map__fd(s->maps.db_slow),
+      [](void* context, void* data, size_t size) {
+        if (size == sizeof(debox_record))
+          static_cast<Impl*>(context)->each(*static_cast<const debox_record*>(data));
+        return 0;
+      },
+      self, nullptr));
+  if (!impl->ring) return fail_errno("mapping the records' ring");
+  return DeboxSide(std::move(impl));
+}
+
+Result<> DeboxSide::attach() {
+  const auto& progs = impl_->skeleton->progs;
+  for (bpf_program* program : {progs.db_sched_switch, progs.db_sched_waking, progs.db_fork,
+                               progs.db_exec, progs.db_exit_thread, progs.db_signal})
+    if (auto r = impl_->attach(program, impl_->links); !r) return r;
+  return {};
+}
+
+Result<> DeboxSide::attach_calls() {
+  if (!impl_->call_links.empty()) return {};
+  const auto& progs = impl_->skeleton->progs;
+  for (bpf_program* program : {progs.db_exit, progs.db_enter})
+    if (auto r = impl_->attach(program, impl_->call_links); !r) return r;
+  return {};
+}
+
+void DeboxSide::detach_calls() {
+  impl_->call_links.clear();
+}
+
+Result<> DeboxSide::watch(const db_watched& who) {
+  db_watched context = who;
+  LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &context, .ctx_size_in = sizeof(context));
+  if (bpf_prog_test_run_opts(bpf_program__fd(impl_->skeleton->progs.db_watch), &run))
+    return fail_errno("telling the kernel side of a thread");
+  if (run.retval) return fail("there are too many threads of interest");
+  return {};
+}
+
+void DeboxSide::unwatch(uint32_t tid) {
+  db_watched context{};
+  context.tid = tid;
+  LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &context, .ctx_size_in = sizeof(context));
+  bpf_prog_test_run_opts(bpf_program__fd(impl_->skeleton->progs.db_unwatch), &run);
+}
+
+bool DeboxSide::watches(uint32_t tid) const {
+  const auto* set = &impl_->skeleton->bss->db_tids[size_t{tid & (DB_SETS - 1)} * DB_WAYS];
+  return std::find(set, set + DB_WAYS, tid) != set + DB_WAYS;
+}
+
+// A link keeps its event.
+DeboxSide::Faults DeboxSide::watch_faults(uint32_t tid, bool children) const {
+  const auto watch = [&](uint64_t what, const bpf_program* program) {
+    const Fd event = open_fault_event(tid, what, children);
+    if (!event.valid()) return Fd();
+    return Fd(bpf_link_create(bpf_program__fd(program), event.get(), BPF_PERF_EVENT, nullptr));
+  };
+  const auto& progs = impl_->skeleton->progs;
+  return {watch(PERF_COUNT_SW_PAGE_FAULTS_MIN, progs.db_minor_fault),
+          watch(PERF_COUNT_SW_PAGE_FAULTS_MAJ, progs.db_major_fault)};
+}
+
+Result<DeboxSide::Records> DeboxSide::make_records(uint32_t elements) {
+  const auto free = std::ranges::find(impl_->areas, false);
+  if (free == impl_->areas.end()) return fail("there are too many threads that read their records");
+  Records records;
+  records.area = static_cast<uint32_t>(free - impl_->areas.begin());
+  records.memory = make_area(impl_->skeleton->maps.db_areas, records.area, elements);
+  // Frozen, user space can neither write to it nor have it as memory to be written to. (To open it
+  // only for reading would not do: such a file cannot be shared memory.)
+  if (!records.memory.valid() || bpf_map_freeze(records.memory.get())) {
+    const int why = errno;
+    free_records(records.area);
+    return fail_errno("making room for records", why);
+  }
+  *free = true;
+  return records;
+}
+
+void DeboxSide::free_records(uint32_t area) {
+  bpf_map_delete_elem(bpf_map__fd(impl_->skeleton->maps.db_areas), &area);
+  impl_->areas[area] = false;
+}
+
+std::map<uint32_t, db_calls> DeboxSide::calls() const {
+  std::map<uint32_t, db_calls> all;
+  for (const db_calls& one : impl_->kinds.entries()) {
+    if (!one.count) continue;
+    db_calls& sum = all[one.kind];
+    sum.kind = one.kind;
+    sum.count += one.count;
+    sum.errors += one.errors;
+    sum.total_ns += one.total_ns;
+    sum.longest_ns = std::max(sum.longest_ns, one.longest_ns);
+    sum.asleep_ns += one.asleep_ns;
+    sum.runnable_ns += one.runnable_ns;
+    sum.voluntary += one.voluntary;
+    sum.forced += one.forced;
+    sum.minor += one.minor;
+    sum.major += one.major;
+    sum.bytes += one.bytes;
+    sum.async_ns += one.async_ns;
+    for (size_t i = 0; i < DB_BUCKETS; ++i) sum.bucket[i] += one.bucket[i];
+  }
+  return all;
+}
+
+void DeboxSide::want_kinds(const std::vector<uint32_t>& kinds) {
+  auto& left_out = impl_->skeleton->bss->db_left_out;
+  std::ranges::fill(left_out, UINT64_MAX);
+  for (const uint32_t kind : kinds) left_out[kind / 64] &= ~(uint64_t{1} << (kind % 64));
+}
+
+void DeboxSide::want_records(uint64_t at_least_ns) {
+  impl_->skeleton->bss->db_slow_ns = at_least_ns;
+}
+
+Result<> DeboxSide::take_records(const std::function<void(const debox_record&)>& each) {
+  impl_->each = each;
+  const int taken = ring_buffer__consume(impl_->ring.get());
+  impl_->each = nullptr;
+  if (taken < 0) return fail_errno("reading records", -taken);
+  return {};
+}
+
+db_stats DeboxSide::stats() const {
+  const bpf_map* map = impl_->skeleton->maps.db_cpus;
+  const size_t size = (size_t{bpf_map__value_size(map)} + 7) / 8 * 8;
+  std::vector<char> values(size * impl_->cpus);
+  const uint32_t zero = 0;
+  db_stats sum{};
+  if (bpf_map_lookup_elem(bpf_map__fd(map), &zero, values.data())) return sum;
+  for (uint32_t cpu = 0; cpu < impl_->cpus; ++cpu) {
+    db_stats one{};
+    std::memcpy(&one, values.data() + cpu * size, sizeof(one));  // first in struct db_cpu
+    sum.threads_full += one.threads_full;
+    sum.kinds_full += one.kinds_full;
+    sum.places_full += one.places_full;
+    sum.records_lost += one.records_lost;
+    sum.lost_longest_ns = std::max(sum.lost_longest_ns, one.lost_longest_ns);
+    sum.sleeps_full += one.sleeps_full;
+    sum.marks_unread += one.marks_unread;
+  }
+  return sum;
+}
+
+namespace {
+
+template <typename Key, typename Value>
+std::vector<std::pair<Key, Value>> read_hash(const bpf_map* map) {
+  std::vector<std::pair<Key, Value>> all;
+  const int fd = bpf_map__fd(map);
+  Key key{};
+  for (int err = bpf_map_get_next_key(fd, nullptr, &key); !err;
+       err = bpf_map_get_next_key(fd, &key, &key)) {
+    Value value{};
+    if (!bpf_map_lookup_elem(fd, &key, &value)) all.emplace_back(key, value);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::pair<db_slept_key, db_slept>> DeboxSide::sleeps() const {
+  return read_hash<db_slept_key, db_slept>(impl_->skeleton->maps.db_sleeps);
+}
+
+std::vector<std::pair<db_waker_key, db_woken>> DeboxSide::wakers() const {
+  return read_hash<db_waker_key, db_woken>(impl_->skeleton->maps.db_wakers);
+}
+
+std::map<uint32_t, uint64_t> DeboxSide::places() const {
+  std::map<uint32_t, uint64_t> places;
+  for (const auto& [address, number] :
+       read_hash<uint64_t, uint32_t>(impl_->skeleton->maps.db_places))
+    places[number] = address;
+  return places;
+}
+
+int DeboxSide::records_fd() const {
+  return ring_buffer__epoll_fd(impl_->ring.get());
+}
+
+const std::vector<std::string>& DeboxSide::degraded() const {
+  return impl_->degraded;
+}
+
+DeboxSide::DeboxSide(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+DeboxSide::DeboxSide(DeboxSide&&) noexcept = default;
+DeboxSide& DeboxSide::operator=(DeboxSide&&) noexcept = default;
+DeboxSide::~DeboxSide() = default;
+
+}  // namespace pkprof

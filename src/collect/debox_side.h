@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// DeBox's kernel side as an object: load what this kernel lets us, name the threads that are of
+// interest, reach what is known of their calls.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "collect/facts.h"
+#include "pkprof/debox_user_abi.h"
+#include "symbol/symbolizer.h"
+
+namespace pkprof {
+
+class DeboxSide {
+ public:
+  // `symbols`: of the kernel; without them places have no names, and what is waited for is not
+  // known everywhere.
+  static Result<DeboxSide> load(const KernelFacts& facts, const KernelSymbols* symbols);
+  DeboxSide(DeboxSide&&) noexcept;
+  DeboxSide& operator=(DeboxSide&&) noexcept;
+  ~DeboxSide();
+
+  // The hooks on sleeping and on threads' lives; and those on every system call on the machine,
+  // unless they are attached already.
+  Result<> attach();
+  Result<> attach_calls();
+  void detach_calls();
+
+  // This thread's calls are of interest from now on, or no more.
+  Result<> watch(const db_watched& who);
+  void unwatch(uint32_t tid);
+
+  [[nodiscard]] bool watches(uint32_t tid) const;
+  // Page faults of a thread, and with `children` of what it begins, are noted as long as this is
+  // kept.
+  struct Faults {
+    Fd minor;
+    Fd major;
+  };
+  [[nodiscard]] Faults watch_faults(uint32_t tid, bool children) const;
+
+  // Memory for records that a program reads, for db_watched::area; what is handed over cannot be
+  // written to. Of as many programs as there is room for.
+  struct Records {
+    uint32_t area = 0;
+    Fd memory;
+  };
+  Result<Records> make_records(uint32_t elements);
+  void free_records(uint32_t area);
+
+  // All calls that ended so far, by kind: number, + DB_CALLS for the 32-bit table.
+  [[nodiscard]] std::map<uint32_t, db_calls> calls() const;
+  [[nodiscard]] std::vector<std::pair<db_slept_key, db_slept>> sleeps() const;
+  [[nodiscard]] std::vector<std::pair<db_waker_key, db_woken>> wakers() const;
+  // Calls of these kinds alone are of interest.
+  void want_kinds(const std::vector<uint32_t>& kinds);
+  // Whole records of calls that took at least so long; UINT64_MAX: of none.
+  void want_records(uint64_t at_least_ns);
+  Result<> take_records(const std::function<void(const debox_record&)>& each);
+
+  [[nodiscard]] int records_fd() const;  // readable when there are some
+
+  // Addresses of places, by number.
+  [[nodiscard]] std::map<uint32_t, uint64_t> places() const;
+  [[nodiscard]] db_stats stats() const;  // summed over the CPUs
+  // What a kernel lacks, and what it costs.
+  [[nodiscard]] const std::vector<std::string>& degraded() const;
+
+ private:
+  struct Impl;
+  explicit DeboxSide(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pkprof

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the records of its own calls, of each of which it is known what it does. Prints a line of
+// JSON for each, with what is true beside it.
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "debox.hpp"
+#include "workload.h"
+
+namespace pkprof::workload {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t page = 4096;
+
+void nap_ms(uint64_t ms) {
+  const timespec t{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000 * 1'000'000)};
+  nanosleep(&t, nullptr);
+}
+
+uint32_t own_tid() {
+  return static_cast<uint32_t>(syscall(SYS_gettid));
+}
+
+Json json_of(const debox_record& r) {
+  Json sleeps = Json::array();
+  for (const debox_sleep& s : debox::sleeps(r))
+    sleeps.push_back(
+        {{"place", debox_place(s.place)},
+         {"inside", debox_place(s.inside)},
+         {"resource", s.resource},
+         {"total_ns", s.total_ns},
+         {"longest_ns", s.longest_ns},
+         {"runnable_ns", s.runnable_ns},
+         {"count", s.count},
+         {"waiters_entry", s.waiters_entry},
+         {"waiters_exit", s.waiters_exit},
+         {"waker_context", s.waker.context},
+         {"waker_tid", s.waker.tid},
+         {"waker_comm", std::string(s.waker.comm, strnlen(s.waker.comm, DEBOX_COMM))}});
+  Json faults = Json::array();
+  for (const debox_fault& f : debox::faults(r))
+    faults.push_back({{"address", f.address},
+                      {"minor", f.minor},
+                      {"major", f.major},
+                      {"place", debox_place(f.place)}});
+  return {{"sequence", r.sequence},
+          {"number", r.number},
+          {"result", r.result},
+          {"wall_ns", r.wall_ns},
+          {"asleep_ns", r.asleep_ns},
+          {"runnable_ns", r.runnable_ns},
+          {"voluntary", r.voluntary},
+          {"forced", r.forced},
+          {"minor_faults", r.minor_faults},
+          {"major_faults", r.major_faults},
+          {"signals", r.signals},
+          {"restarts", r.restarts},
+          {"async_ns", r.async_ns},
+          {"pid", r.pid},
+          {"tid", r.tid},
+          {"argument", r.argument},
+          {"sleeps", sleeps},
+          {"faults", faults}};
+}
+
+void say(const std::string& what, const debox_record* record, Json truth) {
+  Json line = {{"what", what}, {"truth", std::move(truth)}};
+  if (record) line["record"] = json_of(*record);
+  std::printf("%s\n", line.dump().c_str());
+  std::fflush(stdout);
+}
+
+// With all calls recorded, the last one is the record: nothing else may come between.
+bool all_calls = false;
+
+template <typename Call>
+const debox_record* recorded(uint32_t number, const Call& call) {
+  if (!all_calls) return debox::marked(number, call).second;
+  call();
+  return debox_last();
+}
+
+void sleeping() {
+  for (const uint64_t ms : {5, 50}) {
+    const timespec t{0, static_cast<long>(ms * 1'000'000)};
+    const debox_record* r =
+        recorded(SYS_clock_nanosleep, [&] { return static_cast<long>(nanosleep(&t, nullptr)); });
+    say("sleep", r, {{"ns", ms * 1'000'000}});
+  }
+}
+
+void nothing() {
+  const debox_record* r = recorded(SYS_getppid, [] { return syscall(SYS_getppid); });
+  say("nothing", r, {{"result", getppid()}, {"pid", getpid()}, {"tid", own_tid()}});
+}
+
+// So many wait for the same before this thread does; then another wakes them all.
+void among(const std::string& what, int others, uint32_t number, const std::function<long()>& wait,
+           const std::function<void()>& wake, uint32_t others_exit) {
+  std::vector<std::jthread> threads;
+  threads.reserve(static_cast<size_t>(others) + 1);
+  std::atomic<uint32_t> waker = 0;
+  for (int i = 0; i < others; ++i) threads.emplace_back([&] { wait(); });
+  threads.emplace_back([&] {
+    waker = own_tid();
+    nap_ms(200);
+    wake();
+  });
+  nap_ms(100);
+  const debox_record* r = recorded(number, wait);
+  const uint32_t woke = waker;
+  say(what, r,
+      {{"others", others}, {"others_exit", others_exit}, {"waker", woke}, {"ns", 100'000'000}});
+}
+
+void waiting(int others) {
+  int pipe_fds[2];
+  if (pipe2(pipe_fds, O_CLOEXEC)) die("pipe2");
+  const auto read_one = [&] {
+    char byte;
+    return static_cast<long>(read(pipe_fds[0], &byte, 1));
+  };
+  // Whoever reads from a pipe is woken alone, in turn: ours is the last in the queue.
+  among(
+      "pipe", others, SYS_read, read_one,
+      [&] {
+        for (int i = 0; i <= others; ++i) {
+          (void)!write(pipe_fds[1], "x", 1);
+          nap_ms(20);
+        }
+      },
+      0);
+
+  alignas(4) static std::atomic<uint32_t> word = 1;
+  word = 1;
+  const auto wait_for_word = [] {
+    return syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
+  };
+  among(
+      "futex", others, SYS_futex, wait_for_word,
+      [] {
+        word = 0;
+        syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
+      },
+      0);
+
+  const int server = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (server < 0 || bind(server, reinterpret_cast<sockaddr*>(&address), size) ||
+      getsockname(server, reinterpret_cast<sockaddr*>(&address), &size))
+    die("socket");
+  const auto receive = [&] {
+    char byte;
+    return static_cast<long>(recv(server, &byte, 1, 0));
+  };
+  among(
+      "socket", others, SYS_recvfrom, receive,
+      [&] {
+        const int client = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (client < 0) die("socket");
+        for (int i = 0; i <= others; ++i) {
+          sendto(client, "x", 1, 0, reinterpret_cast<sockaddr*>(&address), size);
+          nap_ms(20);
+        }
+        close(client);
+      },
+      0);
+  close(server);
+
+  // The holder lets it go; each of the others does at once what it waited for.
+  const int file = open("/dev/shm/pk_debox.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) die("open");
+  const int held = open("/dev/shm/pk_debox.lock", O_RDWR | O_CLOEXEC);
+  if (flock(held, LOCK_EX)) die("flock");
+  const auto lock = [] {
+    const int own = open("/dev/shm/pk_debox.lock", O_RDWR | O_CLOEXEC);
+    const long result = flock(own, LOCK_EX);
+    close(own);
+    return result;
+  };
+  const auto lock_alone = [own = open("/dev/shm/pk_debox.lock", O_RDWR | O_CLOEXEC)] {
+    return static_cast<long>(flock(own, LOCK_EX));
+  };
+  {
+    std::vector<std::jthread> threads;
+    threads.reserve(static_cast<size_t>(others) + 1);
+    std::atomic<uint32_t> waker = 0;
+    for (int i = 0; i < others; ++i) threads.emplace_back(lock);
+    threads.emplace_back([&] {
+      waker = own_tid();
+      nap_ms(200);
+      flock(held, LOCK_UN);
+    });
+    nap_ms(100);
+    const debox_record* r = recorded(SYS_flock, lock_alone);
+    say("flock", r, {{"others", others}, {"ns", 100'000'000}});
+  }
+  unlink("/dev/shm/pk_debox.lock");
+}
+
+// The kernel copies from pages that were never touched, and from the same again.
+void faulting() {
+  constexpr size_t pages = 12;
+  int pipe_fds[2];
+  if (pipe2(pipe_fds, O_CLOEXEC)) die("pipe2");
+  fcntl(pipe_fds[1], F_SETPIPE_SZ, 1 << 20);
+  char* fresh = static_cast<char*>(
+      mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  madvise(fresh, pages * page, MADV_NOHUGEPAGE);
+  const debox_record* r = recorded(
+      SYS_write, [&] { return static_cast<long>(write(pipe_fds[1], fresh, pages * page)); });
+  say("faults", r, {{"pages", pages}, {"address", reinterpret_cast<uint64_t>(fresh)}});
+  r = recorded(SYS_write,
+               [&] { return static_cast<long>(write(pipe_fds[1], fresh, pages * page)); });
+  say("no faults", r, {{"pages", 0}});
+}
+
+// A file of this file system, read from the disk and from memory.
+void reading(const std::string& path) {
+  constexpr size_t size = 1 << 20;
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) die("open " + path);
+  std::vector<char> data(size, 'x');
+  if (pwrite(fd, data.data(), size, 0) != static_cast<ssize_t>(size) || fsync(fd)) die("pwrite");
+  posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  const auto read_all = [&] { return static_cast<long>(pread(fd, data.data(), size, 0)); };
+  say("read from disk", recorded(SYS_pread64, read_all), {{"bytes", size}});
+  say("read from memory", recorded(SYS_pread64, read_all), {{"bytes", size}});
+  unlink(path.c_str());
+}
+
+void handle(int) {}
+
+// A signal comes while the thread sleeps: the call fails, or goes on.
+void interrupted() {
+  const pthread_t self = pthread_self();
+  int pipe_fds[2];
+  if (pipe2(pipe_fds, O_CLOEXEC)) die("pipe2");
+  for (const bool restarts : {false, true}) {
+    struct sigaction action{};
+    action.sa_handler = handle;
+    action.sa_flags = restarts ? SA_RESTART : 0;
+    sigaction(SIGUSR1, &action, nullptr);
+    std::jthread other([&] {
+      nap_ms(50);
+      pthread_kill(self, SIGUSR1);
+      nap_ms(50);
+      (void)!write(pipe_fds[1], "x", 1);
+    });
+    char byte;
+    const debox_record* r =
+        recorded(SYS_read, [&] { return static_cast<long>(read(pipe_fds[0], &byte, 1)); });
+    say(restarts ? "restarted" : "interrupted", r, {{"ns", restarts ? 100'000'000 : 50'000'000}});
+    if (!restarts) {
+      other.join();
+      (void)!read(pipe_fds[0], &byte, 1);
+    }
+  }
+}
+
+// So many calls, of which the last ones are kept.
+void many(uint32_t calls, uint32_t records) {
+  for (uint32_t i = 0; i < calls; ++i) recorded(SYS_getppid, [] { return syscall(SYS_getppid); });
+  debox_record record;
+  uint64_t read = 0;
+  uint64_t last = 0;
+  bool in_order = true;
+  while (read < uint64_t{2} * records && debox_next(&record)) {
+    in_order = in_order && (!last || record.sequence == last + 2);
+    last = record.sequence;
+    ++read;
+  }
+  say("many", debox_last(),
+      {{"calls", calls},
+       {"kept", records},
+       {"read", read},
+       {"lost", debox_lost()},
+       {"in_order", in_order}});
+}
+
+// A child has records of its own.
+void forking() {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (all_calls) {
+      debox_options options = DEBOX_OPTIONS_INIT;
+      options.mode = DEBOX_ALL_CALLS;
+      if (debox_on(&options)) _exit(2);
+    }
+    // A marked thread asks again at the end of a call.
+    for (int i = 0; i < 20 && !debox_serves(); ++i) {
+      debox::marked(SYS_getppid, [] { return static_cast<long>(getppid()); });
+      nap_ms(100);
+    }
+    sleeping();
+    _exit(debox_serves() ? 0 : 3);
+  }
+  int status = 0;
+  const debox_record* r =
+      recorded(SYS_wait4, [&] { return static_cast<long>(waitpid(child, &status, 0)); });
+  say("forked", r, {{"status", WEXITSTATUS(status)}, {"child", child}});
+}
+
+int run(int argc, char** argv) {
+  ArgParser app("Reads the records of its own system calls.");
+  std::string path = "/var/tmp/pk_debox.data";
+  int others = 3;
+  uint32_t records = 16;
+  uint32_t calls = 100;
+  double wait_s = 0;
+  app.add("--all-calls", all_calls, "The kernel side records each, none is marked");
+  app.add("--others", others, "That wait for the same").positive();
+  app.add("--file", path, "To be read");
+  app.add("--records", records, "That are kept").positive();
+  app.add("--calls", calls, "Of which so many are kept").positive();
+  app.add("--wait", wait_s, "Seconds to wait for being served");
+  if (const auto end = app.parse(argc, argv)) return *end;
+  debox_options options = DEBOX_OPTIONS_INIT;
+  options.mode = all_calls ? DEBOX_ALL_CALLS : DEBOX_MARKED_CALLS;
+  options.records = records;
+  const debox::On on(options);
+  for (const uint64_t end = now_ns() + static_cast<uint64_t>(wait_s * 1e9);
+       !debox_serves() && now_ns() < end;) {
+    debox::marked(SYS_getppid, [] { return static_cast<long>(getppid()); });
+    nap_ms(100);
+  }
+  say("begins", nullptr, {{"serves", debox_serves() != 0}});
+  nothing();
+  sleeping();
+  waiting(others);
+  faulting();
+  reading(path);
+  interrupted();
+  forking();
+  many(calls, records);
+  return 0;
+}
+
+}  // namespace
+}  // namespace pkprof::workload
+
+int main(int argc, char** argv) {
+  return pkprof::workload::guarded(pkprof::workload::run, argc, argv);
+}
