@@ -33,14 +33,15 @@ class ProgramsTest : public live::PairTest {
   // nginx on port 8080, with this many workers.
   int start_nginx(int workers, const std::string& settings) {
     chmod(dir_.path().c_str(), 0755);
-    live::write_file(
-        dir_.file("nginx.conf"),
-        "daemon off; worker_processes " + std::to_string(workers) + "; pid " + dir_.file("pid") +
-            "; error_log stderr crit; events { worker_connections 256; }\n"
-            "http { access_log off; client_body_temp_path " +
-            dir_.file("body") + "; proxy_temp_path " + dir_.file("proxy") + "; fastcgi_temp_path " +
-            dir_.file("fastcgi") + "; uwsgi_temp_path " + dir_.file("uwsgi") + "; scgi_temp_path " +
-            dir_.file("scgi") + "; server { listen 8080; " + settings + " } }\n");
+    live::write_file(dir_.file("nginx.conf"),
+                     "user root; daemon off; worker_processes " + std::to_string(workers) +
+                         "; pid " + dir_.file("pid") +
+                         "; error_log stderr crit; events { worker_connections 256; }\n"
+                         "http { access_log off; client_body_temp_path " +
+                         dir_.file("body") + "; proxy_temp_path " + dir_.file("proxy") +
+                         "; fastcgi_temp_path " + dir_.file("fastcgi") + "; uwsgi_temp_path " +
+                         dir_.file("uwsgi") + "; scgi_temp_path " + dir_.file("scgi") +
+                         "; server { listen 8080; " + settings + " } }\n");
     const int server = stage_.start(
         &pair_->server,
         {find_program("nginx"), "-p", dir_.path(), "-c", dir_.file("nginx.conf"), "-e", "stderr"},
