@@ -39,8 +39,8 @@ static __always_inline int db_fault(struct bpf_perf_event_data *ctx, bool major)
 	struct db_thread *t = db_find(task->pid);
 	struct debox_record *r;
 	struct db_cpu *c;
+	struct debox_fault *f;
 	__u64 ip = ctx->regs.rip;
-	__u32 entry;
 
 	if (!t)
 		return 0;
@@ -59,14 +59,14 @@ static __always_inline int db_fault(struct bpf_perf_event_data *ctx, bool major)
 	}
 	if (!(t->wants & DB_FAULTS))
 		return 0;
-	entry = db_fault_entry(r, ctx->addr & ~(__u64)DB_PAGE_MASK,
-			       (__s64)ip < 0 ? db_place(c, ip) : 0);
-	if (!entry || entry > DEBOX_FAULTS)
+	f = db_fault_of(r, db_fault_entry(r, ctx->addr & ~(__u64)DB_PAGE_MASK,
+					  (__s64)ip < 0 ? db_place(c, ip) : 0));
+	if (!f)
 		return 0;
 	if (major)
-		r->fault[entry - 1].major++;
+		f->major++;
 	else
-		r->fault[entry - 1].minor++;
+		f->minor++;
 	return 0;
 }
 

@@ -30,6 +30,23 @@ static __always_inline void db_begin_record(struct debox_record *r, __u64 sequen
 	r->traces_left_out = 0;
 }
 
+/* The entry of this number, counted from 1; none where there is no such. */
+static __always_inline struct debox_sleep *db_sleep_of(struct debox_record *r, __u64 entry)
+{
+	if (--entry >= DEBOX_SLEEPS)
+		return 0;
+	db_forget_value(entry);
+	return &r->sleep[entry];
+}
+
+static __always_inline struct debox_fault *db_fault_of(struct debox_record *r, __u64 entry)
+{
+	if (--entry >= DEBOX_FAULTS)
+		return 0;
+	db_forget_value(entry);
+	return &r->fault[entry];
+}
+
 /*
  * For what happens to a thread: the record of the call that it is in, ready to be added to; none
  * where it is in no call. The thread itself must ask, since a program's mark is in its memory.

@@ -11,20 +11,14 @@
 #include <bpf/bpf_tracing.h>
 
 /* Where a thread goes to sleep: the innermost frame that is not the scheduler's, or a lock's. */
-struct db_frames {
-	struct db_cpu *c;
-	__u64 place;
-	__u64 inside;
-	__u32 depth;
-};
-
-static long db_look_at_frame(__u32 i, struct db_frames *f)
+static long db_look_at_frame(__u32 i, struct db_loop *l)
 {
+	struct db_frames *f = &l->c->frames;
 	__u64 ip;
 
 	if (i >= f->depth || i >= DB_FRAMES)
 		return 1;
-	ip = f->c->at[i];
+	ip = l->c->at[i];
 	if (ip - db_config.scheduling < db_config.scheduling_end - db_config.scheduling) {
 		f->inside = ip;
 		return 0;
@@ -66,23 +60,25 @@ static __noinline __u32 db_sleep_entry(struct debox_record *r, __u32 place, __u3
 static __always_inline void db_falls_asleep(void *ctx, struct db_cpu *c, struct db_thread *t,
 					    struct debox_record *r)
 {
-	struct db_frames f = { .c = c };
+	struct db_loop l = { .c = c };
 	struct debox_sleep *s;
 	__u32 entry;
 	long size;
 
 	size = bpf_get_stack(ctx, c->at, sizeof(c->at), 0);
-	f.depth = size > 0 ? (__u64)size / sizeof(__u64) : 0;
-	bpf_loop(DB_FRAMES, db_look_at_frame, &f, 0);
-	entry = db_sleep_entry(r, db_place(c, f.place), db_place(c, f.inside));
+	c->frames.place = 0;
+	c->frames.inside = 0;
+	c->frames.depth = size > 0 ? (__u64)size / sizeof(__u64) : 0;
+	bpf_loop(DB_FRAMES, db_look_at_frame, &l, 0);
+	entry = db_sleep_entry(r, db_place(c, c->frames.place), db_place(c, c->frames.inside));
 	t->asleep = entry;
-	if (!entry || entry > DEBOX_SLEEPS)
+	s = db_sleep_of(r, entry);
+	if (!s)
 		return;
-	s = &r->sleep[entry - 1];
-	db_look_for_wait(c, t, db_plain(c, ctx), f.place);
+	db_look_for_wait(c, t, db_plain(c, ctx), c->frames.place);
 	s->count++;
 	s->resource = db_resource(t);
-	s->waiters_entry = db_waiters(t);
+	s->waiters_entry = db_waiters(c, t);
 	s->waiters_exit = DEBOX_UNKNOWN;
 	s->waker.context = DEBOX_BY_NOBODY;
 }
@@ -170,8 +166,8 @@ static __noinline int db_count_sleep(struct db_cpu *c, struct db_thread *t, stru
 static __always_inline void db_comes(struct db_thread *t)
 {
 	struct debox_record *r;
+	struct debox_sleep *s;
 	__u64 now, slept;
-	__u32 entry;
 
 	if (!t->off_ns)
 		return;
@@ -186,10 +182,8 @@ static __always_inline void db_comes(struct db_thread *t)
 	r->runnable_ns += now - t->woken_ns;
 	if (t->cpu != bpf_get_smp_processor_id())
 		r->migrations++;
-	entry = t->asleep;
-	if (entry && entry <= DEBOX_SLEEPS) {
-		struct debox_sleep *s = &r->sleep[entry - 1];
-
+	s = db_sleep_of(r, t->asleep);
+	if (s) {
 		s->total_ns += slept;
 		s->runnable_ns += now - t->woken_ns;
 		if (s->longest_ns < slept)
@@ -245,19 +239,19 @@ static __noinline int db_wakes(struct db_cpu *c, struct db_thread *t)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct debox_record *r;
 	struct debox_sleep *s;
-	__u32 entry;
 
 	if (!c || !t)
 		return 0;
 	t->woken_ns = bpf_ktime_get_ns();
-	entry = t->asleep;
-	if (!entry || entry > DEBOX_SLEEPS)
+	if (!t->asleep)
 		return 0;
 	r = db_record(t);
 	if (!r)
 		return 0;
-	s = &r->sleep[entry - 1];
-	s->waiters_exit = db_waiters(t);
+	s = db_sleep_of(r, t->asleep);
+	if (!s)
+		return 0;
+	s->waiters_exit = db_waiters(c, t);
 	__builtin_memset(&s->waker, 0, sizeof(s->waker));
 	s->waker.context = db_context(c, task);
 	if (s->waker.context == DEBOX_BY_INTERRUPT || s->waker.context == DEBOX_BY_SOFTIRQ)

@@ -16,11 +16,54 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/* The compiler is to know nothing of this value: what bounds it must be there for the verifier. */
+#define db_forget_value(value) asm volatile("" : "+r"(value))
+
+/* Around a list of those who wait, from `node` back to `end`; see wait.bpf.c. */
+struct db_walk {
+	__u64 end;
+	__u64 node;
+	__u64 own;  /* not to be counted */
+	__u64 head; /* one that is no entry: the first of them */
+	__u64 key[3];
+	__u32 wait;
+	__u32 entries;
+	__u32 closed;
+};
+
+/* Through the words of a stack. */
+struct db_scan {
+	__u64 task;
+	__u64 sp;
+	__u64 place;
+};
+
+/* Through a tree of requests for a lock on a file. */
+struct db_tree {
+	__u64 root;
+	__u64 lock;
+	__u32 back; /* its children were seen */
+	__u32 entries;
+};
+
+/* Through the frames of a stack. */
+struct db_frames {
+	__u64 place;
+	__u64 inside;
+	__u32 depth;
+};
+
 /* What a CPU keeps to itself. */
 struct db_cpu {
 	struct db_stats stats; /* first: user space reads it */
 	__u64 plain; /* see db_plain() */
 	__u64 percpu; /* base of its per-CPU area, 0 before it is known */
+	/* What loops go by is kept here: 6.1 takes what is on the stack before a loop for what is there in
+	 * all of it, and leaves out what then seems never to be done. */
+	struct db_walk walk;
+	struct db_scan scan;
+	struct db_tree tree;
+	struct db_frames frames;
 	__u64 at[DB_FRAMES];
 	__u64 word[DB_SCAN];
 	__u16 kind_of[2 * DB_CALLS]; /* 1 + the place of this kind of calls among the CPU's; 0: none yet */
@@ -102,6 +145,12 @@ extern struct db_thread db_threads[DB_SETS * DB_WAYS];
 extern __u32 db_place_count;
 extern volatile __u64 db_left_out[2 * DB_CALLS / 64]; /* kinds of calls that are of no interest */
 extern volatile __u64 db_slow_ns; /* calls that take longer are to be seen whole */
+
+/* What a loop's body is given. */
+struct db_loop {
+	struct db_cpu *c;
+	struct db_thread *t;
+};
 
 static __always_inline struct db_cpu *db_this_cpu(void)
 {

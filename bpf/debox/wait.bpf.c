@@ -92,20 +92,10 @@ static __always_inline bool db_is_entry(__u32 wait, const __u64 *key, __u64 node
 	return false;
 }
 
-/* Around a list, from `node` back to `end`. */
-struct db_walk {
-	__u64 end;
-	__u64 node;
-	__u64 own;  /* not to be counted */
-	__u64 head; /* one that is no entry: the first of them */
-	__u64 key[3];
-	__u32 wait;
-	__u32 entries;
-	__u32 closed;
-};
-
-static long db_step(__u32 i, struct db_walk *w)
+static long db_step(__u32 i, struct db_loop *l)
 {
+	struct db_walk *w = &l->c->walk;
+
 	if (w->node == w->end) {
 		w->closed = 1;
 		return 1;
@@ -119,55 +109,48 @@ static long db_step(__u32 i, struct db_walk *w)
 }
 
 /* An entry on this thread's own stack: what it is in. */
-static __noinline int db_take_entry(struct db_thread *t, __u32 wait, __u64 node, __u64 next)
+static __noinline int db_take_entry(struct db_cpu *c, struct db_thread *t, __u32 wait, __u64 node,
+				    __u64 next)
 {
-	struct db_walk w = { .end = node, .node = next, .wait = wait };
+	struct db_loop l = { .c = c };
+	struct db_walk *w;
+	__u64 at;
 
-	if (!t)
+	if (!c || !t)
 		return 0;
+	w = &c->walk;
+	*w = (struct db_walk){ .end = node, .node = next, .wait = wait };
 	if (wait == DB_WAIT_PAGE) {
-		__u64 at = node - DB_QUEUE_NODE -
-			   bpf_core_field_offset(struct wait_page_queue, wait);
-
-		bpf_probe_read_kernel(w.key, 2 * sizeof(__u64), (void *)at);
+		at = node - DB_QUEUE_NODE - bpf_core_field_offset(struct wait_page_queue, wait);
+		bpf_probe_read_kernel(w->key, 2 * sizeof(__u64), (void *)at);
 	} else if (wait == DB_WAIT_BIT) {
-		__u64 at = node - DB_QUEUE_NODE -
-			   bpf_core_field_offset(struct wait_bit_queue_entry, wq_entry);
-
-		bpf_probe_read_kernel(w.key, 2 * sizeof(__u64), (void *)at);
+		at = node - DB_QUEUE_NODE -
+		     bpf_core_field_offset(struct wait_bit_queue_entry, wq_entry);
+		bpf_probe_read_kernel(w->key, 2 * sizeof(__u64), (void *)at);
 	} else if (wait == DB_WAIT_FUTEX) {
-		__u64 q = node - DB_FUTEX_NODE;
-
-		bpf_probe_read_kernel(w.key, sizeof(w.key),
-				      (void *)(q + bpf_core_field_offset(struct futex_q, key)));
-		w.head = (__u64)BPF_CORE_READ((struct futex_q *)q, lock_ptr) -
-			 bpf_core_field_offset(struct futex_hash_bucket, lock) +
-			 bpf_core_field_offset(struct futex_hash_bucket, chain);
+		at = node - DB_FUTEX_NODE;
+		bpf_probe_read_kernel(w->key, sizeof(w->key),
+				      (void *)(at + bpf_core_field_offset(struct futex_q, key)));
+		w->head = (__u64)BPF_CORE_READ((struct futex_q *)at, lock_ptr) -
+			  bpf_core_field_offset(struct futex_hash_bucket, lock) +
+			  bpf_core_field_offset(struct futex_hash_bucket, chain);
 	}
-	bpf_loop(DB_WALK, db_step, &w, 0);
-	if (!w.closed || !w.head)
+	bpf_loop(DB_WALK, db_step, &l, 0);
+	if (!w->closed || !w->head)
 		return 0;
 	t->wait = wait;
 	t->node = node;
-	t->head = w.head;
-	t->key[0] = w.key[0];
-	t->key[1] = w.key[1];
-	t->key[2] = w.key[2];
+	t->head = w->head;
+	t->key[0] = w->key[0];
+	t->key[1] = w->key[1];
+	t->key[2] = w->key[2];
 	return 1;
 }
 
-/* Through the words of the stack. */
-struct db_scan {
-	struct db_cpu *c;
-	struct db_thread *t;
-	__u64 task;
-	__u64 sp;
-	__u64 place;
-};
-
-static long db_look_at_word(__u32 i, struct db_scan *s)
+static long db_look_at_word(__u32 i, struct db_loop *l)
 {
-	struct db_cpu *c = s->c;
+	struct db_cpu *c = l->c;
+	struct db_scan *s = &c->scan;
 	__u64 at = s->sp + i * sizeof(__u64), next;
 
 	if (i < 2 || i >= DB_SCAN - 3)
@@ -183,16 +166,16 @@ static long db_look_at_word(__u32 i, struct db_scan *s)
 			wait = DB_WAIT_PAGE;
 		else if (function == db_config.wake_bit || function == db_config.wake_variable)
 			wait = DB_WAIT_BIT;
-		return db_take_entry(s->t, wait, at + 16, next);
+		return db_take_entry(c, l->t, wait, at + 16, next);
 	}
 	next = c->word[i + 1];
 	if (db_is_linked(at + 8, next))
-		return db_take_entry(s->t, DB_WAIT_DONE, at + 8, next);
+		return db_take_entry(c, l->t, DB_WAIT_DONE, at + 8, next);
 	next = c->word[i - 2];
 	if (db_is_linked(at - 16, next)) {
 		__u32 wait = db_class_of(s->place) == DB_CLASS_FUTEX ? DB_WAIT_FUTEX : DB_WAIT_LOCK;
 
-		return db_take_entry(s->t, wait, at - 16, next);
+		return db_take_entry(c, l->t, wait, at - 16, next);
 	}
 	/* poll and select: their entries name what is on the stack here. */
 	at += bpf_core_field_offset(struct poll_wqueues, inline_entries) -
@@ -200,7 +183,7 @@ static long db_look_at_word(__u32 i, struct db_scan *s)
 	      bpf_core_field_offset(struct poll_table_entry, wait.entry);
 	next = db_word(at);
 	if (db_is_linked(at, next))
-		return db_take_entry(s->t, DB_WAIT_QUEUE, at, next);
+		return db_take_entry(c, l->t, DB_WAIT_QUEUE, at, next);
 	return 0;
 }
 
@@ -208,11 +191,6 @@ static long db_look_at_word(__u32 i, struct db_scan *s)
  * A lock on a file: its requests are a tree below the lock that is held, each with a queue of its
  * own. `request` waits; up to the one that is held.
  */
-struct db_climb {
-	__u64 lock;
-	__u64 blocker;
-};
-
 static __always_inline __u64 db_blocker(__u64 lock)
 {
 	if (bpf_core_field_exists(struct file_lock_core___new, flc_blocker))
@@ -233,25 +211,22 @@ static __always_inline __u64 db_lock_offset(__u32 what)
 			   : bpf_core_field_offset(struct file_lock___old, fl_blocked_member);
 }
 
-static long db_climb_one(__u32 i, struct db_climb *w)
+/* Up to the lock that is held. */
+static long db_climb(__u32 i, struct db_loop *l)
 {
-	w->blocker = db_blocker(w->lock);
-	if ((__s64)w->blocker >= 0)
+	struct db_tree *w = &l->c->tree;
+	__u64 blocker = db_blocker(w->lock);
+
+	if ((__s64)blocker >= 0)
 		return 1;
-	w->lock = w->blocker;
+	w->lock = blocker;
 	return 0;
 }
 
 /* Down the tree, without a stack: to the first child, or the next sibling of the nearest parent. */
-struct db_tree {
-	__u64 root;
-	__u64 lock;
-	__u32 back; /* its children were seen */
-	__u32 entries;
-};
-
-static long db_tree_step(__u32 i, struct db_tree *w)
+static long db_tree_step(__u32 i, struct db_loop *l)
 {
+	struct db_tree *w = &l->c->tree;
 	__u64 children = w->lock + db_lock_offset(1), parent, next;
 
 	if (!w->back) {
@@ -279,30 +254,42 @@ static long db_tree_step(__u32 i, struct db_tree *w)
 	return 0;
 }
 
+static __noinline __u32 db_requests_below(struct db_cpu *c, __u64 lock)
+{
+	struct db_loop l = { .c = c };
+
+	if (!c)
+		return 0;
+	c->tree = (struct db_tree){ .root = lock, .lock = lock };
+	bpf_loop(2 * DB_WALK, db_tree_step, &l, 0);
+	return c->tree.entries;
+}
+
 int db_look_for_wait(struct db_cpu *c, struct db_thread *t, __u64 sp, __u64 place)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct db_scan s = { .c = c, .t = t, .sp = sp, .place = place };
+	struct db_loop l = { .c = c, .t = t };
 	__u64 end;
 	__u32 words;
 
 	if (!c || !t)
 		return 0;
 	t->wait = DB_WAIT_NONE;
-	s.task = (__u64)bpf_get_current_task();
+	c->scan.task = (__u64)bpf_get_current_task();
+	c->scan.sp = sp;
+	c->scan.place = place;
 	end = db_plain(c, (void *)bpf_task_pt_regs(task));
 	words = (end - sp) / sizeof(__u64);
 	if (words > DB_SCAN)
 		words = DB_SCAN;
 	bpf_probe_read_kernel(c->word, words * sizeof(__u64), (void *)sp);
-	bpf_loop(words, db_look_at_word, &s, 0);
+	bpf_loop(words, db_look_at_word, &l, 0);
 	if (t->wait == DB_WAIT_QUEUE && db_class_of(place) == DB_CLASS_FILE_LOCK) {
-		struct db_climb up = { .lock = t->head - db_lock_offset(0) };
-
 		t->wait = DB_WAIT_FILE;
-		t->node = up.lock;
-		bpf_loop(DB_WALK, db_climb_one, &up, 0);
-		t->head = up.lock;
+		t->node = t->head - db_lock_offset(0);
+		c->tree.lock = t->node;
+		bpf_loop(DB_WALK, db_climb, &l, 0);
+		t->head = c->tree.lock;
 	}
 	return 0;
 }
@@ -319,29 +306,26 @@ __u64 db_resource(struct db_thread *t)
 	return db_mix(db_config.seed, what);
 }
 
-__u32 db_waiters(struct db_thread *t)
+__u32 db_waiters(struct db_cpu *c, struct db_thread *t)
 {
-	struct db_walk w = {};
+	struct db_loop l = { .c = c };
+	struct db_walk *w;
 
-	if (!t || t->wait == DB_WAIT_NONE)
+	if (!c || !t || t->wait == DB_WAIT_NONE)
 		return DEBOX_UNKNOWN;
 	if (t->wait == DB_WAIT_FILE) {
-		struct db_tree behind = { .root = t->node, .lock = t->node };
-		struct db_tree all = { .root = t->head, .lock = t->head };
+		__u32 all = db_requests_below(c, t->head);
 
-		bpf_loop(2 * DB_WALK, db_tree_step, &all, 0);
 		if (db_blocker(t->node)) /* it is one of them */
-			return all.entries ? all.entries - 1 : 0;
-		bpf_loop(2 * DB_WALK, db_tree_step, &behind, 0);
-		return all.entries + behind.entries;
+			return all ? all - 1 : 0;
+		return all + db_requests_below(c, t->node);
 	}
-	w.end = t->head;
-	w.own = t->node;
-	w.node = db_word(t->head);
-	w.wait = t->wait;
-	w.key[0] = t->key[0];
-	w.key[1] = t->key[1];
-	w.key[2] = t->key[2];
-	bpf_loop(DB_WALK, db_step, &w, 0);
-	return w.closed || w.entries >= DB_WALK - 1 ? w.entries : DEBOX_UNKNOWN;
+	w = &c->walk;
+	*w = (struct db_walk){ .end = t->head, .own = t->node, .wait = t->wait };
+	w->node = db_word(t->head);
+	w->key[0] = t->key[0];
+	w->key[1] = t->key[1];
+	w->key[2] = t->key[2];
+	bpf_loop(DB_WALK, db_step, &l, 0);
+	return w->closed || w->entries >= DB_WALK - 1 ? w->entries : DEBOX_UNKNOWN;
 }

@@ -19,6 +19,6 @@ int db_look_for_wait(struct db_cpu *c, struct db_thread *t, __u64 sp, __u64 plac
 __u64 db_resource(struct db_thread *t);
 
 /* How many others wait for it now; DEBOX_UNKNOWN: it was not found. */
-__u32 db_waiters(struct db_thread *t);
+__u32 db_waiters(struct db_cpu *c, struct db_thread *t);
 
 #endif

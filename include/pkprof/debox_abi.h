@@ -16,7 +16,7 @@ enum {
 	DB_AREAS = 8192,   /* threads whose program reads their records, and one for all others */
 	DB_CALLS = 512,    /* numbers of calls that are told apart, of each table; a power of two */
 	DB_KINDS = 128,    /* kinds of calls that a CPU counts; a power of two */
-	DB_OCTAVES = 36,   /* of a histogram: up to 64 ns, and to 2^6, 2^7 ... times that */
+	DB_OCTAVES = 32,   /* of a histogram: up to 64 ns, and to 2, 4, 8 ... times that; a power of two */
 	DB_STEPS = 8,      /* of an octave; a power of two */
 	DB_BUCKETS = DB_OCTAVES * DB_STEPS,
 	DB_PLACES = 16384, /* in the kernel */

@@ -11,7 +11,7 @@ namespace pkprof {
 
 class Durations {
  public:
-  static constexpr size_t octaves = 36;  // up to 64 ns, and to 2, 4, 8 ... times that
+  static constexpr size_t octaves = 32;  // up to 64 ns, and to 2, 4, 8 ... times that
   static constexpr size_t steps = 8;     // of each
   static constexpr size_t buckets = octaves * steps;
 
