@@ -25,6 +25,10 @@ static long db_look_at_frame(__u32 i, struct db_loop *l)
 	}
 	if (!f->inside)
 		return 0; /* the hook's own */
+	if (db_class_of(ip) == DB_CLASS_HELPER) {
+		f->inside = ip;
+		return 0;
+	}
 	f->place = ip;
 	return 1;
 }

@@ -81,12 +81,13 @@ struct db_mark {
 	__u64 start_ns;
 };
 
-/* Functions in which a thread waits for something else than it seems. */
+/* Functions in which a thread waits for something else than it seems, or for anything. */
 enum db_class {
 	DB_CLASS_NONE = 0,
 	DB_CLASS_FUTEX,
 	DB_CLASS_FILE_LOCK,
-	DB_CLASS_FUNCTIONS = 16,
+	DB_CLASS_HELPER, /* many wait by it: who called it is the place */
+	DB_CLASS_FUNCTIONS = 32,
 };
 
 struct db_function {

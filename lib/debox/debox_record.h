@@ -46,7 +46,7 @@ struct debox_waker {
 
 /* A place in the kernel where the call slept. */
 struct debox_sleep {
-  __u32 place;    /* where: the innermost function that is not of the scheduler or a lock */
+  __u32 place;    /* where: the innermost function that is not there for waiting */
   __u32 inside;   /* the scheduler's or the lock's function that it called there */
   __u64 resource; /* number of the queue or lock that was waited for; 0: not known */
   __u64 total_ns; /* from going to sleep to being woken, over all times */

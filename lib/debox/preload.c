@@ -38,26 +38,32 @@ static struct kind {
   _Atomic uint64_t count, errors, total_ns, longest_ns, asleep_ns, runnable_ns, faults, async_ns;
 } kinds[KINDS];
 
-static int out = -1;
+static int out = -1;       // for records, or
+static int table_fd = -1;  // for the table: programs close standard error before they end
 static uint64_t least_ns;
 // Of a thread: 1 while it is at work here, or has DeBox for itself, and nothing is to be marked.
 static __thread int busy __attribute__((tls_model("initial-exec")));
 static __thread int on __attribute__((tls_model("initial-exec")));
 
+// Not among the first numbers, which programs take for granted.
+static int put_away(int fd) {
+  const int high = fcntl(fd, F_DUPFD_CLOEXEC, 900);
+  return high < 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 100) : high;
+}
+
 __attribute__((constructor)) static void begin_process(void) {
   const char* name = secure_getenv("DEBOX_OUT");
   const char* least = secure_getenv("DEBOX_MIN_US");
-  if (least) least_ns = strtoull(least, NULL, 10) * 1000;
-  if (!name) return;
   busy = 1;
-  const int fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  // Not among the first numbers, which programs take for granted.
-  out = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 900);
-  if (out < 0)
-    out = fd;
-  else
-    close(fd);
-  if (out < 0) fprintf(stderr, "debox: %s: %s\n", name, strerror(errno));
+  if (least) least_ns = strtoull(least, NULL, 10) * 1000;
+  if (name) {
+    const int fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0) fprintf(stderr, "debox: %s: %s\n", name, strerror(errno));
+    out = fd < 0 ? -1 : put_away(fd);
+    if (fd >= 0) close(fd);
+  } else {
+    table_fd = put_away(STDERR_FILENO);
+  }
   busy = 0;
 }
 
@@ -151,7 +157,7 @@ static void* next_of(const char* name) {
 
 __attribute__((destructor)) static void end_process(void) {
   busy = 1;
-  if (out >= 0) return;
+  if (table_fd < 0) return;
   size_t used[KINDS];
   size_t n = 0;
   for (size_t i = 0; i < KINDS; ++i)
@@ -163,13 +169,14 @@ __attribute__((destructor)) static void end_process(void) {
       used[j] = used[j - 1];
       used[j - 1] = other;
     }
-  fprintf(stderr, "%-14s %10s %8s %10s %10s %10s %10s %8s\n", "CALL", "COUNT", "ERRORS", "TOTAL ms",
-          "MEAN us", "MAX us", "ASLEEP ms", "FAULTS");
+  dprintf(table_fd, "%-14s %10s %8s %10s %10s %10s %10s %8s\n", "CALL", "COUNT", "ERRORS",
+          "TOTAL ms", "MEAN us", "MAX us", "ASLEEP ms", "FAULTS");
   for (size_t i = 0; i < n; ++i) {
     const struct kind* k = &kinds[used[i]];
-    fprintf(stderr, "%-14s %10llu %8llu %10.3f %10.3f %10.3f %10.3f %8llu\n", k->name,
-            (unsigned long long)k->count, (unsigned long long)k->errors, k->total_ns / 1e6,
-            k->total_ns / 1e3 / k->count, k->longest_ns / 1e3, k->asleep_ns / 1e6,
+    const double total = (double)k->total_ns;
+    dprintf(table_fd, "%-14s %10llu %8llu %10.3f %10.3f %10.3f %10.3f %8llu\n", k->name,
+            (unsigned long long)k->count, (unsigned long long)k->errors, total / 1e6,
+            total / 1e3 / (double)k->count, (double)k->longest_ns / 1e3, (double)k->asleep_ns / 1e6,
             (unsigned long long)k->faults);
   }
 }

@@ -77,7 +77,8 @@ int watch(Options& o, const CommandLine& line) {
   if (!run) return complain(run.error().message, exit_failure);
   if (!run->command_error.empty()) return complain(run->command_error, run->command_status);
   if (lines && !lines->finish()) return complain(lines->error(), exit_failure);
-  if (o.output == "-") return run->command_status;
+  const bool no_table = o.debox.serve_only || (o.debox.command.empty() && o.debox.pids.empty());
+  if (o.output == "-" || no_table) return run->command_status;
   ReportOptions how = terminal_options();
   how.limit = o.rows;
   return print(system_calls_text(run->calls, how)) ? run->command_status : exit_failure;
@@ -95,6 +96,9 @@ void add_debox(ArgParser& parser, CommandLine& line) {
   sub.add("--attach", options->debox.attach, "Serve running programs that use the library, no more")
       .separated_by(',')
       .type("PID[,PID...]");
+  sub.add(
+      "--serve", options->debox.serve_only,
+      "Serve COMMAND, if it uses the library, no more: no table, and nobody else pays for calls");
   sub.add("-d,--duration", options->debox.seconds, "Stop after that many seconds")
       .type("SECONDS")
       .positive();

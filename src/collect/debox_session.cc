@@ -91,12 +91,12 @@ Result<> DeboxSession::prepare() {
   side_.emplace(std::move(*side));
   if (auto r = choose_kinds(); !r) return r;
   if (auto r = side_->attach(); !r) return r;
-  if (child_)
+  if (child_ && !options_.serve_only)
     if (auto r = watch(static_cast<uint32_t>(child_->pid())); !r) return r;
   for (const uint32_t pid : options_.pids)
     if (auto r = watch(pid); !r) return r;
   if (auto r = open_servers(); !r) return r;
-  if (!child_ && options_.pids.empty()) return {};
+  if (options_.pids.empty() && (!child_ || options_.serve_only)) return {};
   side_->want_records(options_.slowest || options_.each ? 0 : UINT64_MAX);
   return side_->attach_calls();
 }
@@ -130,8 +130,12 @@ Result<> DeboxSession::open_servers() {
     servers_.push_back(std::move(*server));
     return {};
   };
-  if (child_) {
-    const auto followed = [this](uint32_t pid) { return side_->watches(pid); };
+  // Where nothing is followed, whoever asks is served: its own records are all that it can get.
+  const auto anyone = [](uint32_t) { return true; };
+  const auto followed = [this](uint32_t pid) { return side_->watches(pid); };
+  if (child_ && options_.serve_only) {
+    if (auto r = open(server_name_, 0, anyone); !r) return r;
+  } else if (child_) {
     if (auto r = open(server_name_, wants(), followed); !r) return r;
   }
   for (const uint32_t pid : options_.attach) {
@@ -240,7 +244,8 @@ std::vector<std::string> DeboxSession::missing() const {
   say(stats.places_full, "times a place had no room: it has no name");
   say(stats.sleeps_full, "sleeps are in no row: there are too many places");
   for (const DeboxServer& server : servers_)
-    if (child_) say(server.marked(), "threads marked their calls themselves: these are not here");
+    if (child_ && !options_.serve_only)
+      say(server.marked(), "threads marked their calls themselves: these are not here");
   const bool slow_lost = slowest_.size() < options_.slowest ||
                          (!slowest_.empty() && stats.lost_longest_ns > slowest_.front().wall_ns);
   if (options_.each || slow_lost) say(stats.records_lost, "records were lost: they came too fast");

@@ -15,8 +15,10 @@ namespace pkprof {
 
 struct DeboxOptions {
   std::vector<std::string> command;
-  std::vector<uint32_t> pids;      // processes to look at, if there is no command
-  std::vector<uint32_t> attach;    // programs that use the library: they are served, no more
+  std::vector<uint32_t> pids;    // processes to look at, if there is no command
+  std::vector<uint32_t> attach;  // programs that use the library: they are served, no more
+  // Serve the command, if it uses the library, and no more: nobody else pays for calls.
+  bool serve_only = false;
   double seconds = 0;              // 0: until the command ends, or a signal comes
   bool follow = true;              // threads and processes that it begins, too
   std::vector<std::string> calls;  // names of those that are of interest; none: all

@@ -44,6 +44,23 @@ constexpr Special specials[] = {
     {"flock_lock_inode_wait", DB_CLASS_FILE_LOCK}, {"locks_lock_inode_wait", DB_CLASS_FILE_LOCK},
     {"posix_lock_inode_wait", DB_CLASS_FILE_LOCK}, {"do_lock_file_wait", DB_CLASS_FILE_LOCK},
     {"fcntl_setlk", DB_CLASS_FILE_LOCK},
+    {"folio_wait_bit_common", DB_CLASS_HELPER},
+    {"folio_wait_bit", DB_CLASS_HELPER},
+    {"folio_wait_bit_killable", DB_CLASS_HELPER},
+    {"folio_wait_writeback", DB_CLASS_HELPER},
+    {"folio_put_wait_locked", DB_CLASS_HELPER},
+    {"__folio_lock", DB_CLASS_HELPER},
+    {"__folio_lock_killable", DB_CLASS_HELPER},
+    {"__folio_lock_or_retry", DB_CLASS_HELPER},
+    {"__wait_on_bit", DB_CLASS_HELPER},
+    {"__wait_on_bit_lock", DB_CLASS_HELPER},
+    {"out_of_line_wait_on_bit", DB_CLASS_HELPER},
+    {"out_of_line_wait_on_bit_lock", DB_CLASS_HELPER},
+    {"__wait_on_buffer", DB_CLASS_HELPER},
+    {"blk_io_schedule", DB_CLASS_HELPER},
+    {"wait_woken", DB_CLASS_HELPER},
+    {"sk_wait_data", DB_CLASS_HELPER},
+    {"__skb_wait_for_more_packets", DB_CLASS_HELPER},
 };
 static_assert(std::size(specials) <= DB_CLASS_FUNCTIONS);
 

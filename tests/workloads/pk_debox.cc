@@ -82,20 +82,31 @@ Json json_of(const debox_record& r) {
           {"faults", faults}};
 }
 
+// What the last recorded call took by our own clock.
+uint64_t outer_ns = 0;
+
 void say(const std::string& what, const debox_record* record, Json truth) {
-  Json line = {{"what", what}, {"truth", std::move(truth)}};
+  Json line = {{"what", what}, {"truth", std::move(truth)}, {"outer_ns", outer_ns}};
   if (record) line["record"] = json_of(*record);
   std::printf("%s\n", line.dump().c_str());
   std::fflush(stdout);
 }
+
+const int64_t getppid_of_all = getppid();
 
 // With all calls recorded, the last one is the record: nothing else may come between.
 bool all_calls = false;
 
 template <typename Call>
 const debox_record* recorded(uint32_t number, const Call& call) {
-  if (!all_calls) return debox::marked(number, call).second;
+  const uint64_t start = now_ns();
+  if (!all_calls) {
+    const debox_record* record = debox::marked(number, call).second;
+    outer_ns = now_ns() - start;
+    return record;
+  }
   call();
+  outer_ns = now_ns() - start;
   return debox_last();
 }
 
@@ -323,6 +334,60 @@ void forking() {
   say("forked", r, {{"status", WEXITSTATUS(status)}, {"child", child}});
 }
 
+// Many threads at once, each with calls that it knows by an argument, reading all of its records.
+void storm(int threads, double seconds, const debox_options& options) {
+  struct Sum {
+    std::atomic<uint64_t> calls = 0, read = 0, lost = 0, wrong = 0;
+  } sum;
+  const uint64_t end = now_ns() + static_cast<uint64_t>(seconds * 1e9);
+  const auto work = [&] {
+    const debox::On on(options);
+    uint64_t calls = 0;
+    uint64_t read = 0;
+    uint64_t wrong = 0;
+    uint64_t first = 0;  // what was called before ours
+    if (const debox_record* last = debox_last()) first = last->sequence;
+    const auto read_all = [&] {
+      debox_record r;
+      while (debox_next(&r)) {
+        if (r.sequence <= first) continue;
+        // Records are numbered by twos, and so are the arguments.
+        const uint64_t number = (r.sequence - first) / 2;
+        ++read;
+        if (r.argument[0] != number || r.argument[5] != ~number || r.result != getppid_of_all ||
+            r.number != SYS_getppid)
+          ++wrong;
+      }
+    };
+    while (now_ns() < end) {
+      // More than are kept: some are lost, and counted.
+      for (uint32_t i = 0; i < options.records + options.records / 4; ++i) {
+        ++calls;
+        const uint64_t argument[6] = {calls, 0, 0, 0, 0, ~calls};
+        if (all_calls)
+          syscall(SYS_getppid, argument[0], 0, 0, 0, 0, argument[5]);
+        else
+          debox_syscall(SYS_getppid, argument);
+      }
+      read_all();
+    }
+    sum.calls += calls;
+    sum.read += read;
+    sum.lost += debox_lost();
+    sum.wrong += wrong;
+  };
+  {
+    std::vector<std::jthread> all;
+    all.reserve(static_cast<size_t>(threads));
+    for (int i = 0; i < threads; ++i) all.emplace_back(work);
+  }
+  say("storm", nullptr,
+      {{"calls", sum.calls.load()},
+       {"read", sum.read.load()},
+       {"lost", sum.lost.load()},
+       {"wrong", sum.wrong.load()}});
+}
+
 int run(int argc, char** argv) {
   ArgParser app("Reads the records of its own system calls.");
   std::string path = "/var/tmp/pk_debox.data";
@@ -330,16 +395,22 @@ int run(int argc, char** argv) {
   uint32_t records = 16;
   uint32_t calls = 100;
   double wait_s = 0;
+  int storming = 0;
   app.add("--all-calls", all_calls, "The kernel side records each, none is marked");
   app.add("--others", others, "That wait for the same").positive();
   app.add("--file", path, "To be read");
   app.add("--records", records, "That are kept").positive();
   app.add("--calls", calls, "Of which so many are kept").positive();
+  app.add("--storm", storming, "Threads that make calls all the time, for two seconds").positive();
   app.add("--wait", wait_s, "Seconds to wait for being served");
   if (const auto end = app.parse(argc, argv)) return *end;
   debox_options options = DEBOX_OPTIONS_INIT;
   options.mode = all_calls ? DEBOX_ALL_CALLS : DEBOX_MARKED_CALLS;
   options.records = records;
+  if (storming) {
+    storm(storming, 2, options);
+    return 0;
+  }
   const debox::On on(options);
   for (const uint64_t end = now_ns() + static_cast<uint64_t>(wait_s * 1e9);
        !debox_serves() && now_ns() < end;) {

@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What it costs to have each system call recorded: getppid and a read of 4 KiB from memory, plain, with
+# DeBox (marked by the program; all calls recorded; the table of a program that knows nothing of it),
+# and with others who count or time system calls. And what other processes pay meanwhile, beside what
+# an empty program on every call's beginning and end costs them.
+#
+# Machines drift: in each round every one of them has a turn, in an order that rotates, and is compared
+# with that round's plain one. Medians over the rounds.
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+Usage: bench/debox.sh [--rounds N] [--seconds S] [--bin DIR]
+
+Needs root. 7 rounds, 3 slices of 0.2 s each, by default. bpftrace, perf and strace where they are.
+TEXT
+}
+
+rounds=7 seconds=0.2
+bin=$(dirname "${BASH_SOURCE[0]}")/../build/release
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --rounds) rounds=$2 ;;
+    --seconds) seconds=$2 ;;
+    --bin) bin=$2 ;;
+    --help | -h)
+      usage
+      exit 0
+      ;;
+    *)
+      usage >&2
+      exit 2
+      ;;
+  esac
+  shift 2
+done
+
+work=$(mktemp -d)
+held=''
+trap '[[ -z $held ]] || kill "$held" 2>/dev/null; rm -rf "$work"' EXIT
+
+# Each says what a call takes, ns, last on standard error.
+under() { # HOW CALL
+  local command="$bin/debox_calls --call $2 --mode plain --seconds $seconds --slices 3"
+  # shellcheck disable=SC2086 # words
+  case $1 in
+    plain) $command ;;
+    marked | all) "$bin/pkprof" debox --serve -- ${command/plain/$1} ;;
+    table) "$bin/pkprof" debox -- $command >/dev/null ;;
+    bpftrace)
+      bpftrace -c "$command" -e 'tracepoint:raw_syscalls:sys_enter /pid == cpid/ { @s[tid] = nsecs; }
+        tracepoint:raw_syscalls:sys_exit /@s[tid]/ { @[args->id] = hist(nsecs - @s[tid]); delete(@s[tid]); }' >/dev/null
+      ;;
+    perf-trace) perf trace -s -o /dev/null -- $command ;;
+    strace-c) strace -c -o /dev/null $command ;;
+    # What others pay.
+    # Served and asleep: what is attached is attached, and takes no CPU of its own.
+    beside-marked) beside "$bin/pkprof" debox --serve -- "$bin/debox_calls" --mode asleep ;;
+    beside-all) beside "$bin/pkprof" debox -- sleep 1000 ;;
+    beside-empty) beside "$bin/debox_calls" --mode empty-hooks ;;
+  esac 2>&1 | grep -E '^[0-9.]+$' | tail -1
+}
+
+# The plain command while another one runs.
+beside() {
+  "$@" >/dev/null 2>&1 &
+  held=$!
+  sleep 1
+  $command
+  kill "$held"
+  wait "$held" 2>/dev/null || true
+  held=''
+}
+
+have() { command -v "$1" >/dev/null; }
+ways=(plain marked all table)
+! have bpftrace || ways+=(bpftrace)
+! have perf || ways+=(perf-trace)
+! have strace || ways+=(strace-c)
+ways+=(beside-marked beside-all beside-empty)
+
+median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+
+for ((round = 0; round < rounds; ++round)); do
+  for call in getppid read; do
+    for ((i = 0; i < ${#ways[@]}; ++i)); do
+      way=${ways[(i + round) % ${#ways[@]}]}
+      ns=$(under "$way" "$call")
+      echo "$ns" >>"$work/$call.$way"
+      echo "$round $ns" >>"$work/$call.$way.rounds"
+    done
+  done
+  echo "round $((round + 1)) of $rounds" >&2
+done
+
+for call in getppid read; do
+  printf '\n%s, ns a call (median of %d rounds)\n' "$call" "$rounds"
+  for way in "${ways[@]}"; do
+    added=$(join "$work/$call.$way.rounds" "$work/$call.plain.rounds" | awk '{ print $2 - $3 }' | median)
+    printf '  %-14s %10.1f   %+10.1f\n' "$way" "$(median <"$work/$call.$way")" "$added"
+  done
+done
