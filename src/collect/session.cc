@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 
+#include "collect/budget_keeper.h"
 #include "collect/child.h"
 #include "collect/clock.h"
 #include "collect/cost.h"
@@ -18,22 +19,17 @@
 #include "collect/interrupts.h"
 #include "collect/kernel_side.h"
 #include "collect/kernel_symbols.h"
-#include "collect/pace.h"
 #include "collect/parties.h"
 #include "collect/processes.h"
 #include "collect/recorder.h"
 #include "collect/sideband.h"
 #include "collect/signals.h"
 #include "collect/targets.h"
-#include "collect/turns.h"
 
 namespace pkprof {
 namespace {
 
 constexpr uint64_t drain_interval_ns = 1'000'000'000;
-constexpr uint64_t cost_window_ns = 10'000'000;
-constexpr uint64_t cost_interval_ns = 1'000'000'000;  // between windows, at least
-constexpr uint64_t pace_interval_ns = 100'000'000;
 constexpr uint64_t settle_interval_ns = 5'000'000'000;  // of what fell into pauses of the hooks
 
 // The first of them, for a message.
@@ -55,9 +51,6 @@ class Session {
   Result<> prepare();
   Result<> start();
   Result<> wait();
-  uint64_t turn(uint64_t now);
-  void keep_budget();
-  void open_cost_window();
   Result<> drain(bool last = false);
   Result<> finish(Profile& profile);
   bool hand_over();
@@ -84,16 +77,10 @@ class Session {
   std::optional<Sideband> sideband_;
   Parties parties_;
   std::optional<Recorder> recorder_;
-  std::optional<CostMeter> cost_;
-  std::optional<Pace> pace_;
-  std::map<HookGroup, Turns> turns_;  // of those that a budget turns off
+  std::optional<BudgetKeeper> budget_;
   UnseenInterrupts unseen_;
-  uint64_t next_pace_ = 0;                   // when it is to be seen again what samples take
-  uint64_t cost_window_end_ = 0;             // of the window that is open
-  std::map<HookGroup, uint64_t> next_cost_;  // when a window is to be opened for them again
-  uint64_t unhooked_ = 0;                    // hooks that could not be attached again
-  uint64_t settled_ = 0;                     // when what fell into pauses was charged last
-  uint64_t drained_ = 0;                     // when the tables were taken last
+  uint64_t settled_ = 0;             // when what fell into pauses was charged last
+  uint64_t drained_ = 0;             // when the tables were taken last
   uint64_t drained_watched_ns_ = 0;  // for how long the hooks on interrupts were on up to then
   HookOverhead overhead_;
   // What profiles were told so far, of what only grows.
@@ -175,21 +162,16 @@ Result<> Session::start() {
   if (options_.hooks) owners_asked_ = kernel_->ask_owners();
   if (options_.calls && !is_to_look())
     if (auto r = attach_calls(options_.calls->functions); !r) return r;
-  cost_.emplace(CostMeter::ByGroup{kernel_->hook_programs(HookGroup::always),
-                                   kernel_->hook_programs(HookGroup::work),
-                                   kernel_->hook_programs(HookGroup::disks),
-                                   kernel_->hook_programs(HookGroup::interrupts),
-                                   {},
-                                   kernel_->hook_programs(HookGroup::calls)},
-                overhead_);
+  budget_.emplace(*kernel_,
+                  BudgetKeeper::Options{.frequency_hz = options_.frequency_hz,
+                                        .budget = options_.budget,
+                                        .measure = options_.measure,
+                                        .calls = options_.calls.has_value()},
+                  overhead_);
   started_unix_ = unix_ns();
   if (auto r = kernel_->enable(); !r) return r;
   started_ = kernel_->started();
-  // Up to a half is the sampler's.
-  pace_.emplace(options_.frequency_hz, options_.budget < 1 ? options_.budget / 2 : 1, started_);
-  for (const HookGroup group : {HookGroup::work, HookGroup::disks, HookGroup::interrupts})
-    turns_.emplace(group, Turns(*kernel_, group, 1, period_ns(), started_));
-  keep_budget();
+  budget_->begin(started_);
   drained_ = started_;
   since_ = started_;
   settled_ = started_;
@@ -216,68 +198,13 @@ Result<> Session::count_what_is_hot() {
   const std::vector<std::string> hot = hot_functions(look);
   if (hot.empty()) return fail("counting calls: nothing ran in the kernel so far; name functions");
   if (auto r = attach_calls(hot); !r) return r;
-  cost_->watch(HookGroup::calls, kernel_->hook_programs(HookGroup::calls));
+  budget_->watch(HookGroup::calls);
   if (auto r = drain(); !r) return r;
   Profile meanwhile;
   fill_meta(meanwhile, drained_);
   recorder_->finish(meanwhile, selection(processes_, options_.target));
   kernel_->count_calls(true);
   return {};
-}
-
-// What the sampler leaves of the budget is the hooks'. A quarter is more than those on interrupts
-// need nearly everywhere. Of the rest those on work and on disks have two parts and one, and what
-// the others do not take.
-void Session::keep_budget() {
-  const uint64_t now = monotonic_ns();
-  const pk_stats stats = kernel_->stats();
-  if (const uint64_t hz = pace_->hz(); pace_->look(stats.timed, stats.timed_ns, now) != hz)
-    kernel_->set_frequency(pace_->hz());
-  next_pace_ = now + pace_interval_ns;
-  std::map<HookGroup, double> shares = {
-      {HookGroup::work, 1}, {HookGroup::disks, 1}, {HookGroup::interrupts, 1}};
-  // Where calls are counted nothing is in proportion: hooks that are off would leave some
-  // unclaimed.
-  if (options_.budget < 1 && !options_.calls) {
-    const double left = std::max(options_.budget - pace_->cost(), options_.budget / 2);
-    double others = left;
-    if (!options_.measure) {
-      shares[HookGroup::interrupts] = left / 4;
-      others -= turns_.at(HookGroup::interrupts).takes();
-    }
-    shares[HookGroup::work] = std::max(left / 2, others - turns_.at(HookGroup::disks).takes());
-    shares[HookGroup::disks] = std::max(left / 4, others - turns_.at(HookGroup::work).takes());
-  }
-  const uint64_t period_ns = 1'000'000'000 / pace_->hz();
-  for (const auto& [group, share] : shares) turns_.at(group).set(share, period_ns);
-}
-
-// What the budget asks for now. Returns when it will ask again.
-uint64_t Session::turn(uint64_t now) {
-  if (cost_->is_open() && now >= cost_window_end_) cost_->close();
-  if (now >= next_pace_) keep_budget();
-  for (auto& [group, t] : turns_) {
-    if (!t.is_due(monotonic_ns())) continue;
-    cost_->close();  // turning hooks on and off is not to be timed
-    unhooked_ += t.look(*cost_, monotonic_ns());
-  }
-  uint64_t next = next_pace_;
-  for (const auto& [group, t] : turns_) next = std::min(next, t.next());
-  open_cost_window();
-  return cost_->is_open() ? std::min(next, cost_window_end_) : next;
-}
-
-// A turn may be short and seldom: each group has a window when it is on next.
-void Session::open_cost_window() {
-  const uint64_t now = monotonic_ns();
-  const auto wants = [&](const auto& turn) {
-    return turn.second.on() && now >= next_cost_[turn.first];
-  };
-  if (cost_->is_open() || std::ranges::none_of(turns_, wants)) return;
-  cost_->open();
-  cost_window_end_ = now + cost_window_ns;
-  for (const auto& [group, t] : turns_)
-    if (t.on()) next_cost_[group] = cost_window_end_ + cost_interval_ns;
 }
 
 Result<> Session::wait() {
@@ -301,7 +228,7 @@ Result<> Session::wait() {
       if (options_.seconds > 0) end += monotonic_ns() - started_;
     }
     if (now >= end && look_end == UINT64_MAX) break;
-    const uint64_t next_turn = turn(now);
+    const uint64_t next_turn = budget_->turn(now);
     if (now >= next_drain) {
       if (!drain()) break;
       next_drain = monotonic_ns() + drain_interval_ns;
@@ -321,7 +248,7 @@ Result<> Session::wait() {
     if (std::any_of(fds.begin() + 1, fds.end(), [](const pollfd& f) { return f.revents; }))
       next_drain = 0;
   }
-  cost_->close();
+  budget_->close();
   if (look_end != UINT64_MAX)
     return fail("counting calls: it ended before it was known what is hot; name functions");
   return {};
@@ -335,7 +262,7 @@ Result<> Session::drain(bool last) {
   for (const auto& [label, info] : tables->labels) processes_.add_label(label, info);
   parties_.add(tables->votes);
   const uint64_t taken = last ? stopped_ : tables->taken;
-  const uint64_t watched_ns = turns_.at(HookGroup::interrupts).watched_ns(taken);
+  const uint64_t watched_ns = budget_->watched_ns(HookGroup::interrupts, taken);
   const uint64_t on_ns = watched_ns - drained_watched_ns_;
   unseen_.estimate(tables->counts, on_ns, taken - drained_ - std::min(on_ns, taken - drained_));
   drained_ = taken;
@@ -408,16 +335,16 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   double hooks_ns = 0;
   for (size_t group = 0; group < hook_groups; ++group)
     for (const uint64_t runs : kernel_->hook_runs(static_cast<HookGroup>(group)))
-      hooks_ns += static_cast<double>(runs) * cost_->hook_ns(static_cast<HookGroup>(group));
+      hooks_ns += static_cast<double>(runs) * budget_->hook_ns(static_cast<HookGroup>(group));
   const double sample_ns = kernel_->sample_ns() + static_cast<double>(interrupt_ns());
   Told now;
   now.samples = stats.samples;
   now.lost = stats.lost_samples;
-  now.user_ns = stopped_ ? own_cpu_ns_ : cost_->user_ns();
+  now.user_ns = stopped_ ? own_cpu_ns_ : budget_->user_ns();
   now.kernel_ns = static_cast<uint64_t>(static_cast<double>(stats.samples) * sample_ns + hooks_ns);
-  now.watched_ns = turns_.at(HookGroup::work).watched_ns(until);
-  now.disks_watched_ns = turns_.at(HookGroup::disks).watched_ns(until);
-  now.ticks = pace_->ticks(until);
+  now.watched_ns = budget_->watched_ns(HookGroup::work, until);
+  now.disks_watched_ns = budget_->watched_ns(HookGroup::disks, until);
+  now.ticks = budget_->ticks(until);
   meta.samples_taken = now.samples - told_.samples;
   meta.samples_lost = now.lost - told_.lost;
   meta.cost_user_ns = now.user_ns - told_.user_ns;
@@ -445,7 +372,7 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   meta.counters = {
       {"shared objects forgotten", parties_.forgotten()},
       {"processes with unreadable mappings", processes_.unreadable()},
-      {"hooks not attached again", unhooked_},
+      {"hooks not attached again", budget_->unhooked()},
       {"samples without a stack for want of memory", recorder_->without_stack()},
       {"samples of objects forgotten", recorder_->forgotten()},
       {"ended processes without a row of their own", processes_.folded()},
@@ -470,9 +397,8 @@ Result<Recording> Session::run() {
   }
   if (auto r = wait(); !r) return std::unexpected(r.error());
   stopped_ = kernel_->disable();
-  own_cpu_ns_ = cost_->user_ns();
-  for (auto& [group, t] : turns_)
-    t.stop(stopped_);  // what follows takes a while, and needs no hooks
+  own_cpu_ns_ = budget_->user_ns();
+  budget_->stop(stopped_);  // what follows takes a while, and needs no hooks
   kernel_->detach_calls();
   if (auto r = finish(recording.profile); !r) return std::unexpected(r.error());
   if (child_) recording.command_status = child_->ended() ? child_->status() : 0;

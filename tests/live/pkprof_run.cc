@@ -80,6 +80,10 @@ int last_cpu() {
   return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - 1;
 }
 
+std::chrono::milliseconds patience() {
+  return in_guest() ? 400s : 120s;
+}
+
 Running::Running(const Argv& argv, const Options& options)
     : out_path_(options.out_path.empty() ? dir_.file("out") : options.out_path) {
   std::vector<char*> words;

@@ -52,6 +52,9 @@ void write_file(const std::string& path, std::string_view text);
 [[nodiscard]] std::string find_program(std::string_view name);
 [[nodiscard]] bool in_guest();  // under emulation: everything takes ten times as long
 [[nodiscard]] int last_cpu();
+// After so long a program that has not ended hangs. An emulated 6.1 takes minutes to attach to a
+// few functions while its CPUs are busy.
+[[nodiscard]] std::chrono::milliseconds patience();
 
 // A program that is running, with what it writes kept in files. Killed with the object.
 class Running {
@@ -70,7 +73,7 @@ class Running {
   [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) const;
   // Exit status, or 128 + signal. Throws when the time runs out.
-  int wait(std::chrono::milliseconds timeout = 120s);
+  int wait(std::chrono::milliseconds timeout = patience());
   [[nodiscard]] std::string out() const;
   [[nodiscard]] std::string err() const;
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/budget_keeper.h"
+
+#include <algorithm>
+
+#include "collect/clock.h"
+
+namespace pkprof {
+namespace {
+
+constexpr uint64_t cost_window_ns = 10'000'000;
+constexpr uint64_t cost_interval_ns = 1'000'000'000;  // between windows, at least
+constexpr uint64_t pace_interval_ns = 100'000'000;
+
+// Up to a half is the sampler's.
+double share_of_sampler(double budget) {
+  return budget < 1 ? budget / 2 : 1;
+}
+
+}  // namespace
+
+BudgetKeeper::BudgetKeeper(KernelSide& kernel, const Options& options, HookOverhead overhead)
+    : kernel_(kernel),
+      options_(options),
+      cost_(CostMeter::ByGroup{kernel.hook_programs(HookGroup::always),
+                               kernel.hook_programs(HookGroup::work),
+                               kernel.hook_programs(HookGroup::disks),
+                               kernel.hook_programs(HookGroup::interrupts),
+                               {},
+                               kernel.hook_programs(HookGroup::calls)},
+            overhead),
+      pace_(options.frequency_hz, share_of_sampler(options.budget), 0) {}
+
+void BudgetKeeper::begin(uint64_t now) {
+  pace_ = Pace(options_.frequency_hz, share_of_sampler(options_.budget), now);
+  for (const HookGroup group : {HookGroup::work, HookGroup::disks, HookGroup::interrupts})
+    turns_.emplace(group, Turns(kernel_, group, 1, 1'000'000'000 / options_.frequency_hz, now));
+  share_out();
+}
+
+// What the sampler leaves of the budget is the hooks'. A quarter is more than those on interrupts
+// need nearly everywhere. Of the rest those on work and on disks have two parts and one, and what
+// the others do not take.
+void BudgetKeeper::share_out() {
+  const uint64_t now = monotonic_ns();
+  const pk_stats stats = kernel_.stats();
+  if (const uint64_t hz = pace_.hz(); pace_.look(stats.timed, stats.timed_ns, now) != hz)
+    kernel_.set_frequency(pace_.hz());
+  next_pace_ = now + pace_interval_ns;
+  std::map<HookGroup, double> shares = {
+      {HookGroup::work, 1}, {HookGroup::disks, 1}, {HookGroup::interrupts, 1}};
+  // Where calls are counted nothing is in proportion: hooks that are off would leave some
+  // unclaimed.
+  if (options_.budget < 1 && !options_.calls) {
+    const double left = std::max(options_.budget - pace_.cost(), options_.budget / 2);
+    double others = left;
+    if (!options_.measure) {
+      shares[HookGroup::interrupts] = left / 4;
+      others -= turns_.at(HookGroup::interrupts).takes();
+    }
+    shares[HookGroup::work] = std::max(left / 2, others - turns_.at(HookGroup::disks).takes());
+    shares[HookGroup::disks] = std::max(left / 4, others - turns_.at(HookGroup::work).takes());
+  }
+  const uint64_t period_ns = 1'000'000'000 / pace_.hz();
+  for (const auto& [group, share] : shares) turns_.at(group).set(share, period_ns);
+}
+
+// What the budget asks for now. Returns when it will ask again.
+uint64_t BudgetKeeper::turn(uint64_t now) {
+  if (cost_.is_open() && now >= cost_window_end_) cost_.close();
+  if (now >= next_pace_) share_out();
+  for (auto& [group, t] : turns_) {
+    if (!t.is_due(monotonic_ns())) continue;
+    cost_.close();  // turning hooks on and off is not to be timed
+    unhooked_ += t.look(cost_, monotonic_ns());
+  }
+  uint64_t next = next_pace_;
+  for (const auto& [group, t] : turns_) next = std::min(next, t.next());
+  open_cost_window();
+  return cost_.is_open() ? std::min(next, cost_window_end_) : next;
+}
+
+// A turn may be short and seldom: each group has a window when it is on next.
+void BudgetKeeper::open_cost_window() {
+  const uint64_t now = monotonic_ns();
+  const auto wants = [&](const auto& turn) {
+    return turn.second.on() && now >= next_cost_[turn.first];
+  };
+  if (cost_.is_open() || std::ranges::none_of(turns_, wants)) return;
+  cost_.open();
+  cost_window_end_ = now + cost_window_ns;
+  for (const auto& [group, t] : turns_)
+    if (t.on()) next_cost_[group] = cost_window_end_ + cost_interval_ns;
+}
+
+void BudgetKeeper::stop(uint64_t now) {
+  for (auto& [group, t] : turns_) t.stop(now);
+}
+
+}  // namespace pkprof
