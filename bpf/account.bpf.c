@@ -2,6 +2,7 @@
 /* The accounts and the tables behind them; see account.bpf.h and count.bpf.h. */
 #include "account.bpf.h"
 
+#include "debox_charge.bpf.h"
 #include "run.bpf.h"
 
 static __always_inline bool pk_lock_slot(struct pk_slot *slot)
@@ -40,6 +41,8 @@ __noinline int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 sa
 	if (!c || !key)
 		return 0;
 	*row = *key;
+	if (config.debox)
+		pk_tell_debox(row, ns);
 	if (table) {
 		v = bpf_map_lookup_elem(table, row);
 		if (!v && unlikely(rows >= rows_with_stacks)) {

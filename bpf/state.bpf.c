@@ -2,6 +2,8 @@
 /* The shared state; what each part is for stands in state.bpf.h. */
 #include "state.bpf.h"
 
+struct debox_memory_map debox_memory SEC(".maps");
+struct debox_areas_map debox_areas SEC(".maps");
 struct counts_map counts SEC(".maps");
 struct stacks_map stacks SEC(".maps");
 struct labels_map labels SEC(".maps");

@@ -12,6 +12,7 @@
 #include "kernel.bpf.h"
 
 #include "pkprof/cpu.h"
+#include "pkprof/debox_abi.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -121,6 +122,32 @@ struct waiting_calls_map {
 	__type(value, struct pk_waiting_calls);
 };
 
+/* DeBox's memory (see debox/state.bpf.h), and the records that programs read. Where DeBox is not
+ * on there are none, and nothing looks there. */
+struct debox_memory_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, 8);
+};
+
+struct debox_records_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct debox_record));
+};
+
+struct debox_areas_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct debox_records_map);
+};
+
+extern struct debox_memory_map debox_memory SEC(".maps");
+extern struct debox_areas_map debox_areas SEC(".maps");
 extern struct counts_map counts SEC(".maps");
 extern struct stacks_map stacks SEC(".maps");
 extern struct labels_map labels SEC(".maps");

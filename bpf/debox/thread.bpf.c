@@ -41,6 +41,14 @@ static __always_inline void db_forget(struct db_thread *t)
 	*(volatile __u32 *)&db_tids[t->slot & (DB_SETS * DB_WAYS - 1)] = 0;
 }
 
+static __always_inline void db_count_others(__u32 pid, __s64 change)
+{
+	struct db_thread *first = db_find(pid);
+
+	if (first)
+		__sync_fetch_and_add(&first->others, change);
+}
+
 /* A thread of interest begins another, or another process. Its records are nobody's but ours. */
 SEC("?tp_btf/sched_process_fork")
 int BPF_PROG(db_fork, struct task_struct *parent, struct task_struct *child)
@@ -58,6 +66,8 @@ int BPF_PROG(db_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	}
 	new->pid = child->tgid;
+	if (child->tgid != child->pid)
+		db_count_others(child->tgid, 1);
 	new->wants = t->wants & ~(DB_MARKED | DB_RECORDS);
 	db_publish(new, child->pid);
 	return 0;
@@ -96,8 +106,11 @@ int BPF_PROG(db_exit_thread, struct task_struct *task)
 {
 	struct db_thread *t = db_find(task->pid);
 
-	if (unlikely(t != 0))
-		db_forget(t);
+	if (likely(!t))
+		return 0;
+	if (task->tgid != task->pid)
+		db_count_others(task->tgid, -1);
+	db_forget(t);
 	return 0;
 }
 

@@ -322,6 +322,9 @@ struct pk_config {
 	__u64 measure;            /* all of the time, by entry and exit */
 	__u64 threads;            /* labels are threads', not processes' */
 	__u64 calls;              /* calls of functions are counted, too */
+	__u64 debox;              /* DeBox's threads are told what is done for them elsewhere */
+	__u64 debox_tids;         /* where in its memory the threads' numbers are, */
+	__u64 debox_threads;      /* and the threads */
 };
 
 /*

@@ -54,6 +54,7 @@ struct db_thread {
 	__u64 minor;    /* the thread's page faults then */
 	__u64 major;
 	__u64 mark;     /* where its program marks a call: address of a db_mark of its own */
+	__u64 others;   /* of a process's first thread: how many others it has */
 	__u64 async_ns; /* kernel time that was spent for it elsewhere, ever */
 	__u64 async_seen;
 	/* Off the CPU. */

@@ -17,6 +17,8 @@ namespace {
 
 struct Options {
   DeboxOptions debox;
+  bool no_async = false;
+  double budget_percent = 1;
   std::string output;
   double min_us = 0;
   bool alone = false;
@@ -63,6 +65,8 @@ int watch(Options& o, const CommandLine& line) {
     return complain("whose system calls? Name a command behind --, or processes with -p",
                     exit_usage);
   o.debox.follow = !o.alone;
+  o.debox.elsewhere = !o.no_async;
+  o.debox.budget = o.budget_percent / 100;
   o.debox.min_ns = static_cast<uint64_t>(o.min_us * 1000);
   std::optional<Lines> lines;
   if (!o.output.empty()) {
@@ -112,6 +116,12 @@ void add_debox(ArgParser& parser, CommandLine& line) {
       .type("CALL[,CALL...]");
   sub.add("--no-follow", options->alone,
           "Leave out threads and processes that it begins (the default is --follow)");
+  sub.add("--no-async", options->no_async,
+          "Leave out what the kernel does for calls elsewhere, which takes a recording beside");
+  sub.add("--budget", options->budget_percent, "Of each CPU's time, for that")
+      .type("PERCENT")
+      .range(0.01, 100.0)
+      .show_default();
   sub.add("--slowest", options->debox.slowest, "So many of the slowest calls, each with its record")
       .type("N")
       .show_default();

@@ -14,6 +14,7 @@
 #include "collect/clock.h"
 #include "collect/debox_server.h"
 #include "collect/debox_side.h"
+#include "collect/elsewhere.h"
 #include "collect/facts.h"
 #include "collect/kernel_symbols.h"
 #include "collect/signals.h"
@@ -60,6 +61,7 @@ class DeboxSession {
   std::string server_name_;  // for the command and what it begins
   std::vector<DeboxServer> servers_;
   std::vector<DeboxSide::Faults> faults_;
+  std::unique_ptr<Elsewhere> elsewhere_;  // goes before side_, whose memory it uses
   std::vector<std::string> degraded_;
   std::map<uint32_t, std::string> places_;
   std::vector<debox_record> slowest_;  // a heap: the one that is to go first is in front
@@ -89,6 +91,15 @@ Result<> DeboxSession::prepare() {
   auto side = DeboxSide::load(*facts, symbols_ ? &*symbols_ : nullptr);
   if (!side) return std::unexpected(side.error());
   side_.emplace(std::move(*side));
+  if (options_.elsewhere) {
+    auto started =
+        Elsewhere::start(*facts, symbols_ ? &*symbols_ : nullptr, side_->memory(), options_.budget);
+    if (started)
+      elsewhere_ = std::move(*started);
+    else
+      degraded_.push_back(started.error().message +
+                          ": what the kernel does for calls elsewhere is not known");
+  }
   if (auto r = choose_kinds(); !r) return r;
   if (auto r = side_->attach(); !r) return r;
   if (child_ && !options_.serve_only)
@@ -223,7 +234,12 @@ Result<> DeboxSession::wait() {
       for (const int fd : server.poll_fds()) fds.push_back({fd, POLLIN, 0});
     const uint64_t now = monotonic_ns();
     if (now >= end) break;
-    const uint64_t left = std::min(end - now, look_interval_ns);
+    uint64_t left = std::min(end - now, look_interval_ns);
+    if (elsewhere_) {
+      const uint64_t next = elsewhere_->turn();
+      const uint64_t then = monotonic_ns();
+      left = std::min(left, next > then ? next - then : 0);
+    }
     const timespec timeout{0, static_cast<long>(left)};
     ppoll(fds.data(), fds.size(), &timeout, nullptr);
     if ((fds[0].revents & POLLIN) && signals_.take()) break;
@@ -322,6 +338,13 @@ Result<DeboxRun> DeboxSession::run() {
   if (auto r = wait(); !r) return std::unexpected(r.error());
   stopped_ = monotonic_ns();
   side_->detach_calls();
+  if (elsewhere_ && elsewhere_->watched() < 0.99) {
+    char share[32];
+    std::snprintf(share, sizeof share, "%.0f %%", 100 * elsewhere_->watched());
+    degraded_.push_back(std::string("what is done elsewhere was told apart ") + share +
+                        " of the time, to keep the budget: ASYNC is of that");
+  }
+  elsewhere_.reset();
   if (auto r = take(); !r) return std::unexpected(r.error());
   name_places();
   out.calls = result();

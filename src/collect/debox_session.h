@@ -22,7 +22,10 @@ struct DeboxOptions {
   double seconds = 0;              // 0: until the command ends, or a signal comes
   bool follow = true;              // threads and processes that it begins, too
   std::vector<std::string> calls;  // names of those that are of interest; none: all
-  size_t slowest = 10;             // of which the whole record is kept
+  // Also what the kernel does for a call elsewhere: takes a recording beside it.
+  bool elsewhere = true;
+  double budget = 0.01;  // of each CPU's time, for that
+  size_t slowest = 10;   // of which the whole record is kept
   // Whole records of all calls that take at least so long are handed over as they come, with the
   // call's name and names of places. False ends it.
   uint64_t min_ns = 0;

@@ -39,10 +39,14 @@ struct Special {
   db_class class_;
 };
 constexpr Special specials[] = {
-    {"futex_wait_queue", DB_CLASS_FUTEX},          {"futex_do_wait", DB_CLASS_FUTEX},
-    {"futex_wait_queue_me", DB_CLASS_FUTEX},       {"futex_wait_requeue_pi", DB_CLASS_FUTEX},
-    {"flock_lock_inode_wait", DB_CLASS_FILE_LOCK}, {"locks_lock_inode_wait", DB_CLASS_FILE_LOCK},
-    {"posix_lock_inode_wait", DB_CLASS_FILE_LOCK}, {"do_lock_file_wait", DB_CLASS_FILE_LOCK},
+    {"futex_wait_queue", DB_CLASS_FUTEX},
+    {"futex_do_wait", DB_CLASS_FUTEX},
+    {"futex_wait_queue_me", DB_CLASS_FUTEX},
+    {"futex_wait_requeue_pi", DB_CLASS_FUTEX},
+    {"flock_lock_inode_wait", DB_CLASS_FILE_LOCK},
+    {"locks_lock_inode_wait", DB_CLASS_FILE_LOCK},
+    {"posix_lock_inode_wait", DB_CLASS_FILE_LOCK},
+    {"do_lock_file_wait", DB_CLASS_FILE_LOCK},
     {"fcntl_setlk", DB_CLASS_FILE_LOCK},
     {"folio_wait_bit_common", DB_CLASS_HELPER},
     {"folio_wait_bit", DB_CLASS_HELPER},
@@ -351,6 +355,18 @@ std::map<uint32_t, uint64_t> DeboxSide::places() const {
        read_hash<uint64_t, uint32_t>(impl_->skeleton->maps.db_places))
     places[number] = address;
   return places;
+}
+
+DeboxMemory DeboxSide::memory() const {
+  const debox_bpf& s = *impl_->skeleton;
+  const auto offset = [&s](const void* of) {
+    return static_cast<uint64_t>(static_cast<const char*>(of) -
+                                 reinterpret_cast<const char*>(s.bss));
+  };
+  return {.memory = bpf_map__fd(s.maps.bss),
+          .areas = bpf_map__fd(s.maps.db_areas),
+          .tids = offset(s.bss->db_tids),
+          .threads = offset(s.bss->db_threads)};
 }
 
 int DeboxSide::records_fd() const {

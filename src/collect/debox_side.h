@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "collect/facts.h"
+#include "collect/kernel_side.h"
 #include "pkprof/debox_user_abi.h"
 #include "symbol/symbolizer.h"
 
@@ -67,6 +68,9 @@ class DeboxSide {
   Result<> take_records(const std::function<void(const debox_record&)>& each);
 
   [[nodiscard]] int records_fd() const;  // readable when there are some
+
+  // For a recording that is to tell the threads what is done for them elsewhere.
+  [[nodiscard]] DeboxMemory memory() const;
 
   // Addresses of places, by number.
   [[nodiscard]] std::map<uint32_t, uint64_t> places() const;

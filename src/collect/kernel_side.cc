@@ -97,6 +97,23 @@ Result<> KernelSide::Impl::open(const KernelFacts& facts, CoreTypes& types) {
   return {};
 }
 
+Result<> KernelSide::Impl::share_memory_with_debox() {
+  pkprof_bpf* s = skeleton.get();
+  const DeboxMemory& debox = options.debox;
+  if (debox.memory < 0) {
+    bpf_map__set_autocreate(s->maps.debox_memory, false);
+    bpf_map__set_autocreate(s->maps.debox_areas, false);
+    return {};
+  }
+  if (bpf_map__reuse_fd(s->maps.debox_memory, debox.memory) ||
+      bpf_map__reuse_fd(s->maps.debox_areas, debox.areas))
+    return fail_errno("sharing memory with DeBox");
+  s->rodata->config.debox = 1;
+  s->rodata->config.debox_tids = debox.tids;
+  s->rodata->config.debox_threads = debox.threads;
+  return {};
+}
+
 Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   CoreTypes types;  // until it is loaded
   if (auto r = open(facts, types); !r) return r;
@@ -127,6 +144,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
     bpf_map__set_max_entries(s->maps.calls, cpus * PK_CALL_SLOTS);
     bpf_map__set_max_entries(s->maps.waiting_calls, cpus);
   }
+  if (auto r = share_memory_with_debox(); !r) return r;
   if (getrandom(&s->rodata->config.seed, sizeof(__u64), 0) < 0)
     s->rodata->config.seed = monotonic_ns();
 

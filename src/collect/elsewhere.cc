@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/elsewhere.h"
+
+#include <algorithm>
+
+#include "collect/clock.h"
+#include "collect/functions.h"
+
+namespace pkprof {
+namespace {
+
+constexpr uint64_t frequency_hz = 997;
+constexpr uint64_t take_interval_ns = 1'000'000'000;
+
+}  // namespace
+
+Elsewhere::Elsewhere(KernelSide kernel, HookOverhead overhead, double budget)
+    : kernel_(std::move(kernel)),
+      budget_(kernel_, {.frequency_hz = frequency_hz, .budget = budget}, overhead) {}
+
+Result<std::unique_ptr<Elsewhere>> Elsewhere::start(const KernelFacts& facts,
+                                                    const KernelSymbols* symbols,
+                                                    const DeboxMemory& debox, double budget) {
+  KernelSideOptions options;
+  options.frequency_hz = frequency_hz;
+  options.threads = true;
+  options.debox = debox;
+  auto kernel = KernelSide::load(facts, options);
+  if (!kernel) return std::unexpected(kernel.error());
+  const HookOverhead overhead = kernel->measure_overhead();
+  const KnownFunctions functions = symbols ? find_functions(*symbols) : KnownFunctions{};
+  kernel->tell_functions(symbols ? &functions : nullptr);
+  if (auto r = kernel->attach(); !r) return std::unexpected(r.error());
+  std::unique_ptr<Elsewhere> self(new Elsewhere(std::move(*kernel), overhead, budget));
+  self->kernel_.ask_owners();
+  if (auto r = self->kernel_.enable(); !r) return std::unexpected(r.error());
+  self->started_ = self->kernel_.started();
+  self->budget_.begin(self->started_);
+  return self;
+}
+
+Elsewhere::~Elsewhere() {
+  const uint64_t stopped = kernel_.disable();
+  budget_.close();
+  budget_.stop(stopped);
+}
+
+uint64_t Elsewhere::turn() {
+  const uint64_t now = monotonic_ns();
+  uint64_t next = budget_.turn(now);
+  if (now >= next_take_) {
+    (void)kernel_.take();  // that there is room
+    next_take_ = now + take_interval_ns;
+  }
+  // Whose new sockets are: asking has a hundredth of the time.
+  if (now >= next_ask_) {
+    const uint64_t before = monotonic_ns();
+    kernel_.ask_owners();
+    next_ask_ = std::max(now + take_interval_ns / 4, before + 100 * (monotonic_ns() - before));
+  }
+  return std::min({next, next_take_, next_ask_});
+}
+
+double Elsewhere::watched() const {
+  const uint64_t now = monotonic_ns();
+  return static_cast<double>(budget_.watched_ns(HookGroup::work, now)) /
+         static_cast<double>(std::max<uint64_t>(now - started_, 1));
+}
+
+}  // namespace pkprof
