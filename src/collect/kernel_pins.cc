@@ -50,6 +50,7 @@ Result<> KernelSide::pin(const std::string& dir) {
   };
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, m.skeleton->obj) {
+    if (!bpf_map__autocreate(map)) continue;  // not there
     const std::string path = path_of(dir, "map", bpf_map__name(map));
     if (auto r = pin_fd(bpf_map__fd(map), path); !r) return r;
   }
@@ -88,8 +89,10 @@ Result<KernelSide> KernelSide::open_pinned(const std::string& dir, const KernelF
   m.sampled = std::move(sampled);
   CoreTypes types;  // until it is loaded
   if (auto r = m.open(facts, types); !r) return std::unexpected(r.error());
+  if (auto r = m.share_memory_with_debox(); !r) return std::unexpected(r.error());
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, m.skeleton->obj) {
+    if (!bpf_map__autocreate(map)) continue;
     const std::string path = path_of(dir, "map", bpf_map__name(map));
     const Fd fd = open_pin(path);
     if (!fd.valid() || bpf_map__reuse_fd(map, fd.get())) return fail_errno("opening " + path);
