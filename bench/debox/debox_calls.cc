@@ -107,6 +107,7 @@ int run(int argc, char** argv) {
   };
   const auto calls = static_cast<uint64_t>(seconds * 1e9 / some(20'000));
   std::vector<double> all;
+  all.reserve(static_cast<size_t>(slices));
   for (int i = 0; i < slices; ++i) all.push_back(some(calls));
   std::ranges::sort(all);
   std::fprintf(stderr, "%.1f\n", all[all.size() / 2]);

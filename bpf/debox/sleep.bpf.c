@@ -234,7 +234,11 @@ static __always_inline __u32 db_context(struct db_cpu *c, struct task_struct *ta
 		return DEBOX_BY_INTERRUPT;
 	if (count & SOFTIRQ_OFFSET)
 		return DEBOX_BY_SOFTIRQ;
-	return task->flags & PF_KTHREAD || !task->pid ? DEBOX_BY_KTHREAD : DEBOX_BY_PROCESS;
+	/* The idle task itself wakes nobody, and does not lead to its CPU's memory, should that not be
+	 * known yet. */
+	if (!task->pid)
+		return DEBOX_BY_INTERRUPT;
+	return task->flags & PF_KTHREAD ? DEBOX_BY_KTHREAD : DEBOX_BY_PROCESS;
 }
 
 /* By the one who wakes, with the sleeper's lock held: nobody else writes to its entry now. */

@@ -9,6 +9,7 @@
 
 #include "collect/cgroups.h"
 #include "collect/clock.h"
+#include "collect/debox_side.h"
 #include "collect/kernel_side.h"
 #include "collect/kernel_symbols.h"
 #include "collect/sideband.h"
@@ -110,6 +111,15 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
                             "a few samples may be charged to the next run's process"});
 }
 
+Capability system_calls(const KernelFacts& facts, const KernelSymbols* symbols) {
+  Capability c{"records of system calls", false, "", "no pkprof debox"};
+  auto side = DeboxSide::load(facts, symbols);
+  const Result<> up = side ? side->attach() : std::unexpected(side.error());
+  c.works = up.has_value();
+  c.how = up ? "tracepoints on system calls, sleeping and waking" : up.error().message;
+  return c;
+}
+
 }  // namespace
 
 Diagnosis diagnose() {
@@ -130,6 +140,7 @@ Diagnosis diagnose() {
       {"kernel symbols", symbols.has_value(), how,
        "kernel frames are bare addresses, and softirq time is not attributed"});
   if (facts) record_briefly(d, *facts, symbols ? &*symbols : nullptr);
+  if (facts) d.capabilities.push_back(system_calls(*facts, symbols ? &*symbols : nullptr));
   auto band = Sideband::open(1);
   d.capabilities.push_back({"processes that end early", band.has_value(),
                             band ? "perf mmap, exec, fork and exit events" : band.error().message,

@@ -49,8 +49,8 @@ uint64_t Elsewhere::turn() {
   const uint64_t now = monotonic_ns();
   uint64_t next = budget_.turn(now);
   if (now >= next_take_) {
-    (void)kernel_.take();  // that there is room
-    next_take_ = now + take_interval_ns;
+    // That there is room. Where it cannot be taken it is tried again.
+    if (kernel_.take()) next_take_ = now + take_interval_ns;
   }
   // Whose new sockets are: asking has a hundredth of the time.
   if (now >= next_ask_) {
