@@ -32,8 +32,7 @@ enum db_wants {
 	DB_RECORDS = 2, /* a program reads its records */
 	DB_SLEEPS = 4,  /* places, resources, waiters and wakers, besides how often and how long */
 	DB_FAULTS = 8,  /* pages, besides how many */
-	DB_FOLLOW = 16, /* threads and processes that it begins are of interest, too */
-	DB_CALLS_ALL = 32, /* all of its calls, by the tracepoints on them */
+	DB_CALLS_ALL = 16, /* all of its calls, by the tracepoints on them */
 };
 
 /* A thread whose calls are of interest. */
@@ -42,12 +41,14 @@ struct db_thread {
 	__u32 slot; /* where this entry is */
 	__u32 pid;
 	__u32 wants; /* enum db_wants */
+	__u32 begets; /* the same of threads and processes that it begins; 0: they are of no interest */
 	__u32 area;  /* where its records are: element base + stride * (n & mask) of it */
 	__u32 base;
 	__u32 mask;
 	__u32 stride;
 	__u32 call; /* 1 + the number of the call it is in; 0: none */
 	__u32 kind; /* as in db_calls */
+	__u32 pad;
 	__u64 sequence; /* of the record that is being written, or was last; see debox_record */
 	__u64 touched;  /* the sequence of which something is in the record besides times */
 	__u64 since_ns; /* beginning of the call */
@@ -116,11 +117,13 @@ struct db_watched {
 	__u32 tid;
 	__u32 pid;
 	__u32 wants;
+	__u32 begets;
 	__u32 area;
 	__u32 base;
 	__u32 mask;
 	__u32 stride;
 	__u32 known; /* only if it is of interest already: it may have ended */
+	__u32 pad;
 	__u64 mark;
 };
 

@@ -155,13 +155,17 @@ static struct debox_wire_request request_for(const struct thread* t, uint32_t wh
                                      .mark = (uint64_t)(uintptr_t)&t->mark};
 }
 
-// Asks to be served. Returns 0, or an errno.
-static int get_served(struct thread* t) {
+// Asks to be served. Returns 0, or an errno. In the middle of something, perhaps in a signal's
+// handler, it does not wait for another who asks.
+static int get_served(struct thread* t, int wait) {
   struct debox_wire_answer answer;
   int memory;
   if (!t->tid) t->tid = (uint32_t)syscall(SYS_gettid);
   const struct debox_wire_request request = request_for(t, DEBOX_WIRE_ON);
-  pthread_mutex_lock(&lock);
+  if (wait)
+    pthread_mutex_lock(&lock);
+  else if (pthread_mutex_trylock(&lock))
+    return EAGAIN;
   const int error = ask(&request, &answer, &memory);
   pthread_mutex_unlock(&lock);
   if (error) return error;
@@ -217,7 +221,7 @@ PUBLIC int debox_on(const struct debox_options* options) {
     t->ring = calloc(records, sizeof *t->ring);
     if (!t->ring) return -1;
   }
-  const int error = get_served(t);
+  const int error = get_served(t, 1);
   if (error && o->mode == DEBOX_ALL_CALLS) {
     errno = error;
     return -1;
@@ -343,7 +347,7 @@ PUBLIC const struct debox_record* debox_end(int64_t result) {
     t->async_seen = async;
   } else if (RARE(end >= t->next_try_ns)) {
     t->next_try_ns = end + try_again_ns;
-    get_served(t);
+    get_served(t, 0);
   }
   r->sequence = sequence + 1;
   errno = old_errno;

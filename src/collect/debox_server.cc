@@ -27,24 +27,24 @@ namespace {
 constexpr size_t most_clients = 4096;
 constexpr uint32_t most_records = 4096;
 
+// Does the thread know itself by this number?
+bool calls_itself(const std::filesystem::path& task, uint32_t own_tid) {
+  std::ifstream status(task / "status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("NSpid:"))
+      return line.substr(line.find_last_of("\t ") + 1) == std::to_string(own_tid);
+  return false;
+}
+
 // The thread as we know it: a program in a container has numbers of its own.
 std::optional<uint32_t> thread_of(uint32_t pid, uint32_t own_tid) {
-  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  const std::filesystem::path tasks = "/proc/" + std::to_string(pid) + "/task";
+  if (calls_itself(tasks / std::to_string(own_tid), own_tid)) return own_tid;
   std::error_code error;
-  std::optional<uint32_t> found;
-  for (const auto& entry : std::filesystem::directory_iterator(tasks, error)) {
-    std::ifstream status(entry.path() / "status");
-    std::string line;
-    while (std::getline(status, line)) {
-      if (!line.starts_with("NSpid:")) continue;
-      const std::string last = line.substr(line.find_last_of("\t ") + 1);
-      if (last == std::to_string(own_tid))
-        found = static_cast<uint32_t>(std::stoul(entry.path().filename().string()));
-      break;
-    }
-    if (found) return found;
-  }
-  return found;
+  for (const auto& task : std::filesystem::directory_iterator(tasks, error))
+    if (calls_itself(task.path(), own_tid))
+      return static_cast<uint32_t>(std::stoul(task.path().filename().string()));
+  return {};
 }
 
 }  // namespace
@@ -106,6 +106,7 @@ struct DeboxServer::Impl {
       who.tid = tid;
       who.pid = client.pid;
       who.wants = options.wants;
+      who.begets = options.begets;
       who.known = 1;
       if (!side.watch(who)) side.unwatch(tid);
     } else {
@@ -126,6 +127,7 @@ struct DeboxServer::Impl {
     off(client, request.tid);
     Thread thread;
     thread.marked = request.mode == DEBOX_MARKED_CALLS;
+    if (!thread.marked && !side.attach_calls()) return EPERM;
     const uint32_t stride = 1;
     auto records = side.make_records(1 + stride * request.records);
     if (!records) return ENOMEM;
@@ -140,9 +142,8 @@ struct DeboxServer::Impl {
     who.mark = request.mark;
     who.wants = DB_RECORDS | (request.parts & DEBOX_PART_SLEEPS ? DB_SLEEPS : 0) |
                 (request.parts & DEBOX_PART_FAULTS ? DB_FAULTS : 0);
-    who.wants |=
-        thread.marked ? DB_MARKED | (options.wants & DB_FOLLOW) : DB_CALLS_ALL | options.wants;
-    if (!thread.marked && !side.attach_calls()) return EPERM;
+    who.wants |= thread.marked ? uint32_t{DB_MARKED} : DB_CALLS_ALL | options.wants;
+    who.begets = options.begets;
     if (request.parts & DEBOX_PART_FAULTS && !options.faults_are_watched)
       thread.faults = side.watch_faults(*tid, false);
     if (!side.watch(who)) {

@@ -22,8 +22,9 @@ class DeboxServer {
     std::string name;  // of its socket, an abstract one
     // Whom to serve; others are refused.
     std::function<bool(uint32_t pid)> serves;
-    // What else is wanted of a thread of interest (enum db_wants), besides what its program asks.
+    // What is wanted of threads that ask for nothing, and of what they begin (enum db_wants).
     uint32_t wants = 0;
+    uint32_t begets = 0;
     bool faults_are_watched = false;  // page faults of these threads are noted in any case
     std::function<std::string(uint32_t)> place_name;
   };

@@ -24,7 +24,14 @@
 namespace pkprof {
 namespace {
 
+constexpr uint32_t wants_of_all = DB_CALLS_ALL | DB_SLEEPS | DB_FAULTS;
 constexpr uint64_t look_interval_ns = 50'000'000;
+
+uint64_t own_cpu_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
 
 std::string kind_name(uint32_t kind) {
   return syscall_name(static_cast<uint16_t>(kind % DB_CALLS), kind >= DB_CALLS);
@@ -44,7 +51,6 @@ class DeboxSession {
   Result<> watch(uint32_t pid);
   Result<> choose_kinds();
   Result<> open_servers();
-  [[nodiscard]] uint32_t wants() const;
   Result<> wait();
   Result<> take();
   void keep(const debox_record& record);
@@ -61,11 +67,14 @@ class DeboxSession {
   std::string server_name_;  // for the command and what it begins
   std::vector<DeboxServer> servers_;
   std::vector<DeboxSide::Faults> faults_;
+  std::optional<RunningShare> cost_;
+  uint64_t elsewhere_ns_ = 0;             // what the recording beside cost
   std::unique_ptr<Elsewhere> elsewhere_;  // goes before side_, whose memory it uses
   std::vector<std::string> degraded_;
   std::map<uint32_t, std::string> places_;
   std::vector<debox_record> slowest_;  // a heap: the one that is to go first is in front
   bool wanted_ = true;
+  uint64_t own_cpu_ns_ = 0;  // of this process, up to the start
   uint64_t started_ = 0;
   uint64_t stopped_ = 0;
 };
@@ -101,6 +110,7 @@ Result<> DeboxSession::prepare() {
                           ": what the kernel does for calls elsewhere is not known");
   }
   if (auto r = choose_kinds(); !r) return r;
+  cost_.emplace(side_->cost());
   if (auto r = side_->attach(); !r) return r;
   if (child_ && !options_.serve_only)
     if (auto r = watch(static_cast<uint32_t>(child_->pid())); !r) return r;
@@ -132,6 +142,7 @@ Result<> DeboxSession::open_servers() {
     auto server = DeboxServer::open(*side_, {.name = name,
                                              .serves = serves,
                                              .wants = wants,
+                                             .begets = options_.follow ? wants : 0,
                                              .faults_are_watched = wants && !faults_.empty(),
                                              .place_name = [this](uint32_t place) {
                                                if (!places_.contains(place)) name_places();
@@ -147,7 +158,7 @@ Result<> DeboxSession::open_servers() {
   if (child_ && options_.serve_only) {
     if (auto r = open(server_name_, 0, anyone); !r) return r;
   } else if (child_) {
-    if (auto r = open(server_name_, wants(), followed); !r) return r;
+    if (auto r = open(server_name_, wants_of_all, followed); !r) return r;
   }
   for (const uint32_t pid : options_.attach) {
     if (kill(static_cast<pid_t>(pid), 0)) return fail_errno("process " + std::to_string(pid));
@@ -168,15 +179,12 @@ Result<> DeboxSession::watch(uint32_t pid) {
     db_watched who{};
     who.tid = static_cast<uint32_t>(std::stoul(thread.path().filename().string()));
     who.pid = pid;
-    who.wants = wants();
+    who.wants = wants_of_all;
+    who.begets = options_.follow ? wants_of_all : 0;
     if (auto r = side_->watch(who); !r) return r;
   }
   if (options_.slowest || options_.each) faults_.push_back(side_->watch_faults(pid, true));
   return {};
-}
-
-uint32_t DeboxSession::wants() const {
-  return DB_CALLS_ALL | DB_SLEEPS | DB_FAULTS | (options_.follow ? DB_FOLLOW : 0);
 }
 
 std::string DeboxSession::place_name(uint64_t address) const {
@@ -234,12 +242,10 @@ Result<> DeboxSession::wait() {
       for (const int fd : server.poll_fds()) fds.push_back({fd, POLLIN, 0});
     const uint64_t now = monotonic_ns();
     if (now >= end) break;
-    uint64_t left = std::min(end - now, look_interval_ns);
-    if (elsewhere_) {
-      const uint64_t next = elsewhere_->turn();
-      const uint64_t then = monotonic_ns();
-      left = std::min(left, next > then ? next - then : 0);
-    }
+    uint64_t next = std::min({now + look_interval_ns, end, cost_->turn(now)});
+    if (elsewhere_) next = std::min(next, elsewhere_->turn());
+    const uint64_t then = monotonic_ns();
+    const uint64_t left = next > then ? next - then : 0;
     const timespec timeout{0, static_cast<long>(left)};
     ppoll(fds.data(), fds.size(), &timeout, nullptr);
     if ((fds[0].revents & POLLIN) && signals_.take()) break;
@@ -273,6 +279,9 @@ SystemCalls DeboxSession::result() const {
   for (size_t i = 0; i < options_.command.size(); ++i)
     out.command += (i ? " " : "") + options_.command[i];
   out.duration_ns = stopped_ - started_;
+  out.cost_kernel_ns =
+      elsewhere_ns_ + static_cast<uint64_t>(cost_->share() * static_cast<double>(out.duration_ns));
+  out.cost_user_ns = own_cpu_ns() - own_cpu_ns_;
   for (const auto& [number, c] : side_->calls()) {
     CallKind kind{.name = kind_name(number),
                   .count = c.count,
@@ -329,6 +338,7 @@ Result<DeboxRun> DeboxSession::run() {
   DeboxRun out;
   if (auto r = prepare(); !r) return std::unexpected(r.error());
   started_ = monotonic_ns();
+  own_cpu_ns_ = own_cpu_ns();
   if (child_)
     if (auto r = child_->go(); !r) {
       out.command_status = child_->status();
@@ -337,7 +347,9 @@ Result<DeboxRun> DeboxSession::run() {
     }
   if (auto r = wait(); !r) return std::unexpected(r.error());
   stopped_ = monotonic_ns();
+  cost_->close(stopped_);
   side_->detach_calls();
+  if (elsewhere_) elsewhere_ns_ = elsewhere_->cost_ns();
   if (elsewhere_ && elsewhere_->watched() < 0.99) {
     char share[32];
     std::snprintf(share, sizeof share, "%.0f %%", 100 * elsewhere_->watched());

@@ -13,6 +13,7 @@
 
 #include "collect/clock.h"
 #include "collect/core_types.h"
+#include "collect/hook_overhead.h"
 #include "collect/libbpf_log.h"
 #include "collect/mapped_table.h"
 
@@ -355,6 +356,17 @@ std::map<uint32_t, uint64_t> DeboxSide::places() const {
        read_hash<uint64_t, uint32_t>(impl_->skeleton->maps.db_places))
     places[number] = address;
   return places;
+}
+
+RunningShare DeboxSide::cost() const {
+  const auto& progs = impl_->skeleton->progs;
+  std::vector<int> programs;
+  for (const bpf_program* program :
+       {progs.db_enter, progs.db_exit, progs.db_signal, progs.db_sched_switch,
+        progs.db_sched_waking, progs.db_minor_fault, progs.db_major_fault, progs.db_fork,
+        progs.db_exec, progs.db_exit_thread})
+    programs.push_back(bpf_program__fd(program));
+  return {std::move(programs), measure_overhead(progs.db_empty)};
 }
 
 DeboxMemory DeboxSide::memory() const {

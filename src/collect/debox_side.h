@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "collect/facts.h"
 #include "collect/kernel_side.h"
+#include "collect/running_share.h"
 #include "pkprof/debox_user_abi.h"
 #include "symbol/symbolizer.h"
 
@@ -71,6 +72,9 @@ class DeboxSide {
 
   // For a recording that is to tell the threads what is done for them elsewhere.
   [[nodiscard]] DeboxMemory memory() const;
+
+  // What the programs take, to be turned by whoever waits.
+  [[nodiscard]] RunningShare cost() const;
 
   // Addresses of places, by number.
   [[nodiscard]] std::map<uint32_t, uint64_t> places() const;

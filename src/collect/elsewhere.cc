@@ -61,6 +61,16 @@ uint64_t Elsewhere::turn() {
   return std::min({next, next_take_, next_ask_});
 }
 
+uint64_t Elsewhere::cost_ns() const {
+  double ns = static_cast<double>(kernel_.stats().samples) * kernel_.sample_ns();
+  for (size_t g = 0; g < hook_groups; ++g) {
+    const auto group = static_cast<HookGroup>(g);
+    for (const uint64_t runs : kernel_.hook_runs(group))
+      ns += static_cast<double>(runs) * budget_.hook_ns(group);
+  }
+  return static_cast<uint64_t>(ns);
+}
+
 double Elsewhere::watched() const {
   const uint64_t now = monotonic_ns();
   return static_cast<double>(budget_.watched_ns(HookGroup::work, now)) /

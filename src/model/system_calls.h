@@ -62,6 +62,8 @@ struct SleepPlace {
 struct SystemCalls {
   std::string command;
   uint64_t duration_ns = 0;
+  uint64_t cost_kernel_ns = 0;  // what pkprof itself took, of all CPUs
+  uint64_t cost_user_ns = 0;
   std::vector<CallKind> kinds;             // the longest in total first
   std::vector<SleepPlace> sleeps;          // the same
   std::vector<debox_record> slowest;       // the slowest first

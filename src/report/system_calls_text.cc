@@ -88,6 +88,12 @@ class SystemCallsText {
     if (!calls_.command.empty())
       line("command: " + fit(clean(calls_.command, options_.unicode),
                              std::max<size_t>(options_.width, 60) - 9, options_.unicode));
+    const uint64_t cost = calls_.cost_kernel_ns + calls_.cost_user_ns;
+    if (calls_.duration_ns)
+      line("pkprof itself: " +
+           decimal(100.0 * static_cast<double>(cost) / static_cast<double>(calls_.duration_ns), 2) +
+           "% of a CPU, " + duration_text(calls_.cost_kernel_ns) + " in the kernel and " +
+           duration_text(calls_.cost_user_ns) + " beside");
   }
 
   void kinds() {

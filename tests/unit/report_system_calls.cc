@@ -47,6 +47,8 @@ SystemCalls some_calls() {
   SystemCalls calls;
   calls.command = "server \x1b[2J --fast";
   calls.duration_ns = 10'000'000'000;
+  calls.cost_kernel_ns = 120'000'000;
+  calls.cost_user_ns = 31'000'000;
   CallKind read{.name = "read",
                 .count = 120'345,
                 .errors = 12,
