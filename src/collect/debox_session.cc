@@ -52,6 +52,7 @@ class DeboxSession {
   Result<> choose_kinds();
   Result<> open_servers();
   Result<> wait();
+  [[nodiscard]] bool all_have_ended() const;
   Result<> take();
   void keep(const debox_record& record);
   void name_places();
@@ -74,7 +75,7 @@ class DeboxSession {
   std::map<uint32_t, std::string> places_;
   std::vector<debox_record> slowest_;  // a heap: the one that is to go first is in front
   bool wanted_ = true;
-  uint64_t own_cpu_ns_ = 0;  // of this process, up to the start
+  uint64_t own_cpu_ns_ = 0;  // of this process: up to the start, then while it went on
   uint64_t started_ = 0;
   uint64_t stopped_ = 0;
 };
@@ -231,12 +232,20 @@ Result<> DeboxSession::take() {
   return side_->take_records([this](const debox_record& record) { keep(record); });
 }
 
+// The processes that were named; what they began is not waited for.
+bool DeboxSession::all_have_ended() const {
+  const auto ended = [](uint32_t pid) {
+    return kill(static_cast<pid_t>(pid), 0) && errno == ESRCH;
+  };
+  return std::ranges::all_of(options_.pids, ended) && std::ranges::all_of(options_.attach, ended);
+}
+
 Result<> DeboxSession::wait() {
   const uint64_t end =
       options_.seconds > 0 ? started_ + static_cast<uint64_t>(options_.seconds * 1e9) : UINT64_MAX;
   std::vector<pollfd> fds;
   while (wanted_) {
-    if (child_ && child_->ended()) break;
+    if (child_ ? child_->ended() : all_have_ended()) break;
     fds = {{signals_.fd(), POLLIN, 0}, {side_->records_fd(), POLLIN, 0}};
     for (const DeboxServer& server : servers_)
       for (const int fd : server.poll_fds()) fds.push_back({fd, POLLIN, 0});
@@ -281,7 +290,7 @@ SystemCalls DeboxSession::result() const {
   out.duration_ns = stopped_ - started_;
   out.cost_kernel_ns =
       elsewhere_ns_ + static_cast<uint64_t>(cost_->share() * static_cast<double>(out.duration_ns));
-  out.cost_user_ns = own_cpu_ns() - own_cpu_ns_;
+  out.cost_user_ns = own_cpu_ns_;
   for (const auto& [number, c] : side_->calls()) {
     CallKind kind{.name = kind_name(number),
                   .count = c.count,
@@ -347,6 +356,7 @@ Result<DeboxRun> DeboxSession::run() {
     }
   if (auto r = wait(); !r) return std::unexpected(r.error());
   stopped_ = monotonic_ns();
+  own_cpu_ns_ = own_cpu_ns() - own_cpu_ns_;
   cost_->close(stopped_);
   side_->detach_calls();
   if (elsewhere_) elsewhere_ns_ = elsewhere_->cost_ns();

@@ -2,7 +2,6 @@
 // DeBox: a program that knows what its calls do reads their records (pk_debox), marked and with all
 // calls recorded; and the table of pkprof debox.
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -91,14 +90,21 @@ void expect_time(const json& said, bool ended_by_another = false) {
   EXPECT_LE(wall, number(said, "outer_ns")) << said;
 }
 
-void expect_one_sleep(const json& record, const std::string& place) {
-  ASSERT_EQ(record.at("sleeps").size(), 1) << record;
-  const json& sleep = record.at("sleeps").at(0);
-  EXPECT_NE(sleep.at("place").get<std::string>().find(place), std::string::npos) << sleep;
-  EXPECT_EQ(number(sleep, "count"), 1);
-  EXPECT_EQ(number(sleep, "total_ns"), number(record, "asleep_ns"));
-  EXPECT_EQ(number(sleep, "total_ns"), number(sleep, "longest_ns"));
+// Where it waited for what it was to wait for: it may have met a lock besides, which is soon had.
+json expect_sleep(const json& record, const std::string& place) {
+  json found;
+  uint64_t total = 0;
+  for (const json& sleep : record.at("sleeps")) {
+    total += number(sleep, "total_ns");
+    if (sleep.at("place").get<std::string>().find(place) != std::string::npos) found = sleep;
+  }
+  EXPECT_EQ(total, number(record, "asleep_ns"));
   EXPECT_GE(number(record, "wall_ns"), number(record, "asleep_ns") + number(record, "runnable_ns"));
+  EXPECT_TRUE(found.is_object()) << place << " " << record;
+  if (!found.is_object()) return found;
+  EXPECT_EQ(number(found, "count"), 1) << record;
+  EXPECT_EQ(number(found, "total_ns"), number(found, "longest_ns"));
+  return found;
 }
 
 TEST_P(DeboxTest, RecordsSayWhatCallsDid) {
@@ -115,10 +121,12 @@ TEST_P(DeboxTest, RecordsSayWhatCallsDid) {
   ASSERT_EQ(sleeps.size(), 4) << "the child's, too";
   for (const json& sleep : sleeps) {
     const json& record = sleep.at("record");
-    expect_one_sleep(record, "nanosleep");
+    const json slept = expect_sleep(record, "nanosleep");
     expect_time(sleep);
     EXPECT_EQ(number(record, "voluntary"), 1);
-    EXPECT_EQ(number(record.at("sleeps").at(0), "waker_context"), by_interrupt) << sleep;
+    if (slept.is_object()) {
+      EXPECT_EQ(number(slept, "waker_context"), by_interrupt) << sleep;
+    }
   }
 
   for (const auto& [what, place] :
@@ -126,8 +134,8 @@ TEST_P(DeboxTest, RecordsSayWhatCallsDid) {
     SCOPED_TRACE(what);
     const json waited = records.one(what);
     const json& record = waited.at("record");
-    expect_one_sleep(record, place);
-    const json& sleep = record.at("sleeps").at(0);
+    const json sleep = expect_sleep(record, place);
+    if (!sleep.is_object()) continue;
     EXPECT_EQ(sleep.at("waiters_entry"), waited.at("truth").at("others"));
     EXPECT_NE(sleep.at("waiters_exit"), unknown);
     EXPECT_NE(number(sleep, "resource"), 0);
@@ -262,11 +270,10 @@ TEST_F(DeboxToolTest, AttachesToAProgramThatMarksItsCalls) {
   Running program({testnet::sibling("pk_debox"), "--wait", "60", "--file", dir.file("data")});
   Running pkprof(pkprof_argv({"debox", "--attach", std::to_string(program.pid())}));
   EXPECT_EQ(program.wait(), 0) << program.err();
-  pkprof.signal(SIGINT);
-  EXPECT_EQ(pkprof.wait(), 0) << pkprof.err();
+  EXPECT_EQ(pkprof.wait(), 0) << "it ends with the program: " << pkprof.err();
   const Records records(program.out());
   EXPECT_EQ(records.one("begins").at("truth").at("serves"), true);
-  expect_one_sleep(records.all("sleep").at(0).at("record"), "nanosleep");
+  expect_sleep(records.all("sleep").at(0).at("record"), "nanosleep");
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, DeboxTest, testing::Bool(),

@@ -256,9 +256,14 @@ void reading(const std::string& path) {
   if (fd < 0) die("open " + path);
   std::vector<char> data(size, 'x');
   if (pwrite(fd, data.data(), size, 0) != static_cast<ssize_t>(size) || fsync(fd)) die("pwrite");
-  posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
   const auto read_all = [&] { return static_cast<long>(pread(fd, data.data(), size, 0)); };
-  say("read from disk", recorded(SYS_pread64, read_all), {{"bytes", size}});
+  // A disk that lies in memory may be there before the call looks for it.
+  const debox_record* r = nullptr;
+  for (int i = 0; i < 10 && !(r && r->voluntary); ++i) {
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    r = recorded(SYS_pread64, read_all);
+  }
+  say("read from disk", r, {{"bytes", size}});
   say("read from memory", recorded(SYS_pread64, read_all), {{"bytes", size}});
   unlink(path.c_str());
 }
