@@ -56,6 +56,8 @@ int BPF_PROG(db_fork, struct task_struct *parent, struct task_struct *child)
 	struct db_thread *t = db_find(parent->pid), *new;
 	struct db_cpu *c;
 
+	if (child->tgid != child->pid)
+		db_count_others(child->tgid, 1);
 	if (likely(!t) || !t->begets)
 		return 0;
 	new = db_make_room(child->pid);
@@ -66,8 +68,6 @@ int BPF_PROG(db_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	}
 	new->pid = child->tgid;
-	if (child->tgid != child->pid)
-		db_count_others(child->tgid, 1);
 	new->wants = t->begets;
 	new->begets = t->begets;
 	db_publish(new, child->pid);
@@ -107,11 +107,10 @@ int BPF_PROG(db_exit_thread, struct task_struct *task)
 {
 	struct db_thread *t = db_find(task->pid);
 
-	if (likely(!t))
-		return 0;
 	if (task->tgid != task->pid)
 		db_count_others(task->tgid, -1);
-	db_forget(t);
+	if (unlikely(t != 0))
+		db_forget(t);
 	return 0;
 }
 
@@ -132,6 +131,8 @@ int db_watch(struct db_watched *w)
 	t->mask = who.mask;
 	t->stride = who.stride;
 	t->mark = who.mark;
+	if (!who.known)
+		t->others = who.others;
 	if (!t->area) {
 		t->base = t->slot;
 		t->stride = 1;

@@ -123,7 +123,7 @@ struct db_watched {
 	__u32 mask;
 	__u32 stride;
 	__u32 known; /* only if it is of interest already: it may have ended */
-	__u32 pad;
+	__u32 others; /* of a process's first thread: how many others it has */
 	__u64 mark;
 };
 

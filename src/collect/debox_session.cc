@@ -24,6 +24,7 @@
 namespace pkprof {
 namespace {
 
+static_assert(DB_BUCKETS == Durations::buckets, "two histograms of one kind");
 constexpr uint32_t wants_of_all = DB_CALLS_ALL | DB_SLEEPS | DB_FAULTS;
 constexpr uint64_t look_interval_ns = 50'000'000;
 

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 
 #include "collect/clock.h"
 #include "collect/core_types.h"
@@ -112,6 +114,14 @@ Fd make_area(const bpf_map* areas, uint32_t area, uint32_t elements) {
   return map;
 }
 
+// At least 1.
+uint32_t threads_of(uint32_t pid) {
+  std::error_code error;
+  const std::filesystem::directory_iterator tasks("/proc/" + std::to_string(pid) + "/task", error);
+  if (error) return 1;
+  return static_cast<uint32_t>(std::max<ptrdiff_t>(std::distance(begin(tasks), end(tasks)), 1));
+}
+
 Fd open_fault_event(uint32_t tid, uint64_t what, bool children) {
   perf_event_attr attr{};
   attr.size = sizeof(attr);
@@ -135,7 +145,6 @@ struct DeboxSide::Impl {
   Fd own_records;  // of threads whose programs do not read them
   uint32_t cpus = 0;
   std::vector<bool> areas = std::vector<bool>(DB_AREAS);  // in use; the first is own_records
-  std::vector<std::string> degraded;
   std::function<void(const debox_record&)> each;
 
   Result<> attach(bpf_program* program, std::vector<Link>& to);
@@ -210,6 +219,7 @@ void DeboxSide::detach_calls() {
 
 Result<> DeboxSide::watch(const db_watched& who) {
   db_watched context = who;
+  if (who.tid == who.pid) context.others = threads_of(who.pid) - 1;
   LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &context, .ctx_size_in = sizeof(context));
   if (bpf_prog_test_run_opts(bpf_program__fd(impl_->skeleton->progs.db_watch), &run))
     return fail_errno("telling the kernel side of a thread");
@@ -383,10 +393,6 @@ DeboxMemory DeboxSide::memory() const {
 
 int DeboxSide::records_fd() const {
   return ring_buffer__epoll_fd(impl_->ring.get());
-}
-
-const std::vector<std::string>& DeboxSide::degraded() const {
-  return impl_->degraded;
 }
 
 DeboxSide::DeboxSide(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

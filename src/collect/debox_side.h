@@ -79,8 +79,6 @@ class DeboxSide {
   // Addresses of places, by number.
   [[nodiscard]] std::map<uint32_t, uint64_t> places() const;
   [[nodiscard]] db_stats stats() const;  // summed over the CPUs
-  // What a kernel lacks, and what it costs.
-  [[nodiscard]] const std::vector<std::string>& degraded() const;
 
  private:
   struct Impl;

@@ -5,26 +5,13 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "model/system_calls.h"
+
 namespace pkprof {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-const char* context_name(uint32_t context) {
-  switch (context) {
-    case DEBOX_BY_PROCESS:
-      return "process";
-    case DEBOX_BY_KTHREAD:
-      return "kernel thread";
-    case DEBOX_BY_SOFTIRQ:
-      return "softirq";
-    case DEBOX_BY_INTERRUPT:
-      return "interrupt";
-    default:
-      return "unknown";
-  }
-}
 
 Json waiters(uint32_t count) {
   return count == DEBOX_UNKNOWN ? Json() : Json(count);

@@ -14,6 +14,22 @@
 
 namespace pkprof {
 
+// "softirq"; of enum debox_context.
+[[nodiscard]] constexpr const char* context_name(uint32_t context) {
+  switch (context) {
+    case DEBOX_BY_PROCESS:
+      return "process";
+    case DEBOX_BY_KTHREAD:
+      return "kernel thread";
+    case DEBOX_BY_SOFTIRQ:
+      return "softirq";
+    case DEBOX_BY_INTERRUPT:
+      return "interrupt";
+    default:
+      return "unknown";
+  }
+}
+
 // All calls of one kind. Times are ns.
 struct CallKind {
   std::string name;

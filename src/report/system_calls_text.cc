@@ -27,21 +27,6 @@ std::string count_or_dash(uint64_t n) {
   return n ? std::to_string(n) : "-";
 }
 
-std::string context_name(uint32_t context) {
-  switch (context) {
-    case DEBOX_BY_PROCESS:
-      return "process";
-    case DEBOX_BY_KTHREAD:
-      return "kernel thread";
-    case DEBOX_BY_SOFTIRQ:
-      return "softirq";
-    case DEBOX_BY_INTERRUPT:
-      return "interrupt";
-    default:
-      return "not seen";
-  }
-}
-
 class SystemCallsText {
  public:
   SystemCallsText(const SystemCalls& calls, const ReportOptions& options)
