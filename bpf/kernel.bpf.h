@@ -155,7 +155,9 @@ struct sk_buff {
 	unsigned char *data;
 };
 
-struct rq;
+struct rq {
+	__u64 clock;
+};
 
 struct cfs_rq {
 	struct rq *rq;
@@ -163,6 +165,11 @@ struct cfs_rq {
 
 struct sched_entity {
 	struct cfs_rq *cfs_rq;
+};
+
+struct sched_info {
+	unsigned long long run_delay;
+	unsigned long long last_arrival;
 };
 
 struct kernfs_node {
@@ -202,6 +209,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
 	struct sched_entity se;
+	struct sched_info sched_info;
 	int pid;
 	int tgid;
 	struct task_struct *real_parent;

@@ -8,6 +8,7 @@
  * is gone on with, or fails with EINTR once there is a handler to be run.
  */
 #include "record.bpf.h"
+#include "sleep.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 
@@ -211,6 +212,8 @@ static __always_inline void db_end(struct db_cpu *c, struct db_thread *t, struct
 	__u64 wall = now - t->since_ns, minor, major, async;
 	__u32 number = t->call - 1, kind = t->kind;
 
+	if (unlikely(t->off_ns))
+		db_catch_up(c, t);
 	t->call = 0;
 	if (!r)
 		return;
@@ -235,7 +238,7 @@ static __always_inline void db_end(struct db_cpu *c, struct db_thread *t, struct
 	r->pid = t->pid;
 	r->tid = t->tid;
 	r->cpu = bpf_get_smp_processor_id();
-	r->flags = kind != number ? DEBOX_COMPAT : 0;
+	r->flags = (r->flags & DEBOX_UNSEEN) | (kind != number ? DEBOX_COMPAT : 0);
 	r->argument[0] = regs->di;
 	r->argument[1] = regs->si;
 	r->argument[2] = regs->dx;

@@ -11,6 +11,7 @@
 static __always_inline void db_begin_record(struct debox_record *r, __u64 sequence)
 {
 	r->sequence = sequence;
+	r->flags = 0;
 	r->voluntary = 0;
 	r->forced = 0;
 	r->migrations = 0;

@@ -6,6 +6,7 @@
  */
 #include "place.bpf.h"
 #include "record.bpf.h"
+#include "sleep.bpf.h"
 #include "wait.bpf.h"
 
 #include <bpf/bpf_tracing.h>
@@ -89,14 +90,21 @@ static __always_inline void db_falls_asleep(void *ctx, struct db_cpu *c, struct 
 
 static __always_inline void db_goes(void *ctx, struct db_cpu *c, struct db_thread *t, bool sleeps)
 {
-	struct debox_record *r = db_record_of_now(c, t);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct debox_record *r;
 
+	if (unlikely(t->off_ns))
+		db_catch_up(c, t);
+	r = db_record_of_now(c, t);
 	t->asleep = 0;
 	t->wait = 0;
 	t->off_ns = 0;
 	if (!r)
 		return; /* in no call */
 	t->off_ns = bpf_ktime_get_ns();
+	t->clock = task->se.cfs_rq->rq->clock;
+	t->run_delay = task->sched_info.run_delay;
+	r->flags |= DEBOX_OFF_CPU;
 	t->cpu = bpf_get_smp_processor_id();
 	if (!sleeps) {
 		t->woken_ns = t->off_ns;
@@ -167,26 +175,15 @@ static __noinline int db_count_sleep(struct db_cpu *c, struct db_thread *t, stru
 	return 0;
 }
 
-static __always_inline void db_comes(struct db_thread *t)
+static __always_inline void db_came(struct db_thread *t, struct debox_record *r, __u64 now)
 {
-	struct debox_record *r;
-	struct debox_sleep *s;
-	__u64 now, slept;
+	struct debox_sleep *s = db_sleep_of(r, t->asleep);
+	__u64 slept = t->woken_ns - t->off_ns;
 
-	if (!t->off_ns)
-		return;
-	r = db_record(t);
-	if (!r)
-		return;
-	now = bpf_ktime_get_ns();
-	if (!t->woken_ns)
-		t->woken_ns = now;
-	slept = t->woken_ns - t->off_ns;
 	r->asleep_ns += slept;
 	r->runnable_ns += now - t->woken_ns;
 	if (t->cpu != bpf_get_smp_processor_id())
 		r->migrations++;
-	s = db_sleep_of(r, t->asleep);
 	if (s) {
 		s->total_ns += slept;
 		s->runnable_ns += now - t->woken_ns;
@@ -194,7 +191,53 @@ static __always_inline void db_comes(struct db_thread *t)
 			s->longest_ns = slept;
 		db_count_sleep(db_this_cpu(), t, s, slept, now - t->woken_ns);
 	}
+	r->flags &= ~DEBOX_OFF_CPU;
 	t->off_ns = 0;
+}
+
+static __always_inline void db_comes(struct db_thread *t)
+{
+	struct debox_record *r;
+	__u64 now;
+
+	if (!t->off_ns)
+		return;
+	r = db_record(t);
+	if (!r)
+		return;
+	now = bpf_ktime_get_ns();
+	if (unlikely(!t->woken_ns)) {
+		t->woken_ns = now;
+		r->flags |= DEBOX_UNSEEN;
+	}
+	db_came(t, r, now);
+}
+
+int db_catch_up(struct db_cpu *c, struct db_thread *t)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct debox_record *r;
+	__u64 came, waited;
+
+	if (!c || !t)
+		return 0;
+	c->stats.unseen++;
+	r = db_record(t);
+	if (!r)
+		return 0;
+	r->flags |= DEBOX_UNSEEN;
+	came = t->off_ns + task->sched_info.last_arrival - t->clock;
+	waited = task->sched_info.run_delay - t->run_delay;
+	if ((__s64)(came - t->off_ns) < 0)
+		came = t->off_ns;
+	if (!t->woken_ns)
+		t->woken_ns = came - waited;
+	if ((__s64)(t->woken_ns - t->off_ns) < 0)
+		t->woken_ns = t->off_ns;
+	if ((__s64)(came - t->woken_ns) < 0)
+		came = t->woken_ns;
+	db_came(t, r, came);
+	return 0;
 }
 
 SEC("?raw_tp/sched_switch")

@@ -61,6 +61,8 @@ struct db_thread {
 	/* Off the CPU. */
 	__u64 off_ns;   /* since when; 0: it runs */
 	__u64 woken_ns; /* since when it could run; 0: it sleeps */
+	__u64 clock;    /* of the run queue it left, then */
+	__u64 run_delay; /* how long it had been ready to run and not running, ever, then */
 	__u32 asleep;   /* 1 + the entry of its record; 0: none */
 	__u32 cpu;
 	/* What it waits for: to be counted again when it is woken. */
@@ -186,7 +188,7 @@ struct db_stats {
 	__u64 lost_longest_ns; /* and how long the longest of these calls took */
 	__u64 marks_unread;  /* what happened to a thread whose mark could not be read */
 	__u64 sleeps_full;   /* sleeps that could not be counted by place */
-	__u64 pad;
+	__u64 unseen;        /* times that a thread was on its CPU again and nobody had seen it come */
 };
 
 #endif

@@ -74,6 +74,10 @@ enum debox_flags {
   DEBOX_SAMPLED = 4,      /* the trace is of samples, not of entries and exits */
   DEBOX_NO_ARGUMENTS = 8, /* they are not known */
   DEBOX_GOES_ON = 16,     /* a signal came: a later record has all of the call */
+  /* Something was not seen, since the kernel ran no program then: who woke the thread, or that it
+   * came back to a CPU. Of marked calls .asleep_ns and .runnable_ns may be too small then. */
+  DEBOX_UNSEEN = 32,
+  DEBOX_OFF_CPU = 64, /* while the call goes on: so is the thread */
 };
 
 struct debox_record {

@@ -274,6 +274,9 @@ std::vector<std::string> DeboxSession::missing() const {
   say(stats.threads_full, "threads found no room: their calls are not here");
   say(stats.kinds_full, "calls are in no row: there are too many kinds of them");
   say(stats.places_full, "times a place had no room: it has no name");
+  say(stats.unseen,
+      "times a thread was back on its CPU and had not been seen to come: how long it was gone is "
+      "the scheduler's word, who woke it is not known");
   say(stats.sleeps_full, "sleeps are in no row: there are too many places");
   for (const DeboxServer& server : servers_)
     if (child_ && !options_.serve_only)

@@ -59,6 +59,7 @@ std::string debox_json(const debox_record& r, const std::string& call,
   const Writer writer(places);
   Json to = {{"call", call}, {"number", r.number}, {"pid", r.pid}, {"tid", r.tid}};
   if (r.flags & DEBOX_COMPAT) to["compat"] = true;
+  if (r.flags & DEBOX_UNSEEN) to["unseen"] = true;
   to["start_ns"] = r.start_ns;
   to["wall_ns"] = r.wall_ns;
   to["result"] = r.result;

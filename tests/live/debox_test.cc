@@ -204,6 +204,13 @@ TEST_P(DeboxTest, NoRecordIsTornNorLostUncounted) {
   EXPECT_EQ(number(truth, "wrong"), 0);
 }
 
+// Not even where the kernel runs no program for a moment.
+TEST_P(DeboxTest, NoSleepIsLost) {
+  const json truth = records_of({"--naps", "2000"}).one("naps").at("truth");
+  EXPECT_EQ(number(truth, "too_short"), 0) << truth;
+  EXPECT_LT(number(truth, "unseen"), number(truth, "naps") / 10) << truth;
+}
+
 class DeboxToolTest : public testing::Test {
  protected:
   void SetUp() override { skip_unless_able(); }
