@@ -9,6 +9,7 @@
  */
 #include "record.bpf.h"
 #include "sleep.bpf.h"
+#include "trace.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 
@@ -204,8 +205,49 @@ int BPF_PROG(db_enter, struct pt_regs___kernel *regs, long number)
 	return 0;
 }
 
+#define DB_WITHOUT_TRACE __builtin_offsetof(struct db_slow_call, trace)
+
+static __always_inline long db_fill(void *ctx, struct db_slow_call *to, struct debox_record *r)
+{
+	long size = 0;
+
+	bpf_probe_read_kernel(&to->record, sizeof(to->record), r);
+	if (db_config.stacks)
+		size = bpf_get_stack(ctx, to->user, sizeof(to->user), BPF_F_USER_STACK);
+	to->user_bytes = size > 0 ? size : 0;
+	return size;
+}
+
+/* For those who want to see it whole. */
+static __always_inline void db_show(void *ctx, struct db_cpu *c, struct db_thread *t,
+				    struct debox_record *r, __u64 wall)
+{
+	struct db_slow_call *to;
+
+	if (db_config.tracing)
+		to = bpf_ringbuf_reserve(&db_slow, sizeof(*to), 0);
+	else
+		to = bpf_ringbuf_reserve(&db_slow, DB_WITHOUT_TRACE, 0);
+	if (!to) {
+		c->stats.records_lost++;
+		if (c->stats.lost_longest_ns < wall)
+			c->stats.lost_longest_ns = wall;
+		return;
+	}
+	db_fill(ctx, to, r);
+	if (db_config.tracing) {
+		for (__u32 i = 0; i < DB_PIECES; i++) {
+			struct debox_trace_piece *piece = db_piece(t, i);
+
+			if (piece && r->traces > i * DEBOX_TRACES)
+				bpf_probe_read_kernel(&to->trace[i], sizeof(to->trace[i]), piece);
+		}
+	}
+	bpf_ringbuf_submit(to, 0);
+}
+
 /* The call is over: the rest of its record. */
-static __always_inline void db_end(struct db_cpu *c, struct db_thread *t, struct task_struct *task,
+static __always_inline void db_end(void *ctx, struct db_cpu *c, struct db_thread *t, struct task_struct *task,
 				   struct pt_regs___kernel *regs, long result, __u64 now)
 {
 	struct debox_record *r = db_record(t), *touched = 0;
@@ -238,7 +280,7 @@ static __always_inline void db_end(struct db_cpu *c, struct db_thread *t, struct
 	r->pid = t->pid;
 	r->tid = t->tid;
 	r->cpu = bpf_get_smp_processor_id();
-	r->flags = (r->flags & DEBOX_UNSEEN) | (kind != number ? DEBOX_COMPAT : 0);
+	r->flags = (r->flags & (DEBOX_UNSEEN | DEBOX_SAMPLED)) | (kind != number ? DEBOX_COMPAT : 0);
 	r->argument[0] = regs->di;
 	r->argument[1] = regs->si;
 	r->argument[2] = regs->dx;
@@ -248,11 +290,8 @@ static __always_inline void db_end(struct db_cpu *c, struct db_thread *t, struct
 	t->sequence++;
 	*(volatile __u64 *)&r->sequence = t->sequence;
 	db_count(c, t, touched, wall, result, kind);
-	if (unlikely(wall >= db_slow_ns) && bpf_ringbuf_output(&db_slow, r, sizeof(*r), 0)) {
-		c->stats.records_lost++;
-		if (c->stats.lost_longest_ns < wall)
-			c->stats.lost_longest_ns = wall;
-	}
+	if (unlikely(wall >= db_slow_ns))
+		db_show(ctx, c, t, r, wall);
 }
 
 SEC("?tp_btf/sys_exit")
@@ -278,7 +317,7 @@ int BPF_PROG(db_exit, struct pt_regs___kernel *regs, long result)
 	}
 	c = db_this_cpu();
 	if (c)
-		db_end(c, t, task, regs, result, now);
+		db_end(ctx, c, t, task, regs, result, now);
 	return 0;
 }
 
@@ -331,6 +370,6 @@ int BPF_PROG(db_signal, int signal, void *info, struct k_sigaction *action)
 		return 0;
 	t->call = t->restart;
 	t->restart = 0;
-	db_end(c, t, task, regs, -EINTR, bpf_ktime_get_ns());
+	db_end(ctx, c, t, task, regs, -EINTR, bpf_ktime_get_ns());
 	return 0;
 }

@@ -244,9 +244,12 @@ SEC("?raw_tp/sched_switch")
 int db_sched_switch(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct db_thread *t = db_find(task->pid);
-	__u32 next = BPF_CORE_READ((struct task_struct *)ctx->args[2], pid);
+	struct db_thread *t;
+	__u32 next;
 
+	db_within(task, 1);
+	t = db_find(task->pid);
+	next = BPF_CORE_READ((struct task_struct *)ctx->args[2], pid);
 	if (unlikely(t != 0)) {
 		struct db_cpu *c = db_this_cpu();
 
@@ -256,23 +259,15 @@ int db_sched_switch(struct bpf_raw_tracepoint_args *ctx)
 	t = db_find(next);
 	if (unlikely(t != 0))
 		db_comes(t);
+	db_within(task, -1);
 	return 0;
 }
 
 /* Is it in an interrupt, a softirq? */
 static __always_inline __u32 db_context(struct db_cpu *c, struct task_struct *task)
 {
-	__u32 count = 0;
-	__u64 rq;
+	__u32 count = db_preempt_count(c, task);
 
-	if (!c->percpu && db_config.runqueues) {
-		rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
-		if (rq)
-			c->percpu = rq - db_config.runqueues;
-	}
-	if (c->percpu && db_config.preempt_count)
-		bpf_probe_read_kernel(&count, sizeof(count),
-				      (void *)(c->percpu + db_config.preempt_count));
 	if (count & HARDIRQ_MASK)
 		return DEBOX_BY_INTERRUPT;
 	if (count & SOFTIRQ_OFFSET)
@@ -318,10 +313,17 @@ SEC("?raw_tp/sched_waking")
 int db_sched_waking(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct db_thread *t = db_find(BPF_CORE_READ((struct task_struct *)ctx->args[0], pid));
+	struct task_struct *task;
 	struct db_cpu *c;
 
 	if (likely(!t) || !t->off_ns || t->woken_ns)
 		return 0;
 	c = db_this_cpu();
-	return c ? db_wakes(c, t) : 0;
+	if (!c)
+		return 0;
+	task = bpf_get_current_task_btf();
+	db_within(task, 1);
+	db_wakes(c, t);
+	db_within(task, -1);
+	return 0;
 }

@@ -9,6 +9,9 @@ struct db_places db_places SEC(".maps");
 struct db_sleeps db_sleeps SEC(".maps");
 struct db_wakers db_wakers SEC(".maps");
 struct db_slow db_slow SEC(".maps");
+struct db_traces db_traces SEC(".maps");
+struct db_opens db_opens SEC(".maps");
+struct db_functions db_functions SEC(".maps");
 
 const volatile struct db_config db_config;
 __u32 db_tids[DB_SETS * DB_WAYS];

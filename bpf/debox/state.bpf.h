@@ -53,19 +53,29 @@ struct db_frames {
 	__u32 depth;
 };
 
+/* Through a table in order. */
+struct db_search {
+	__u64 ip;
+	__u32 from; /* the first that may be it, */
+	__u32 end;  /* and the one behind the last */
+};
+
 /* What a CPU keeps to itself. */
 struct db_cpu {
 	struct db_stats stats; /* first: user space reads it */
 	__u64 plain; /* see db_plain() */
 	__u64 percpu; /* base of its per-CPU area, 0 before it is known */
+	__u64 now; /* of a trace's entry or sample */
 	/* What loops go by is kept here: 6.1 takes what is on the stack before a loop for what is there in
 	 * all of it, and leaves out what then seems never to be done. */
 	struct db_walk walk;
 	struct db_scan scan;
 	struct db_tree tree;
 	struct db_frames frames;
+	struct db_search search;
 	__u64 at[DB_FRAMES];
 	__u64 word[DB_SCAN];
+	__u64 function[DB_OPEN]; /* the frames of a sample */
 	__u16 kind_of[2 * DB_CALLS]; /* 1 + the place of this kind of calls among the CPU's; 0: none yet */
 	__u32 kinds;
 } __attribute__((aligned(128)));
@@ -125,7 +135,31 @@ struct db_wakers {
 	__type(value, struct db_woken);
 };
 
-/* Records of calls that somebody wants to see whole. */
+/* Of threads whose programs do not read their records: DB_PIECES each. */
+struct db_traces {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct debox_trace_piece);
+};
+
+struct db_opens {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* one for each thread */
+	__type(key, __u32);
+	__type(value, struct db_open);
+};
+
+/* Where the kernel's functions begin, in order. */
+struct db_functions {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+
+/* Calls that somebody wants to see whole: struct db_slow_call. */
 struct db_slow {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 22);
@@ -138,6 +172,9 @@ extern struct db_places db_places SEC(".maps");
 extern struct db_sleeps db_sleeps SEC(".maps");
 extern struct db_wakers db_wakers SEC(".maps");
 extern struct db_slow db_slow SEC(".maps");
+extern struct db_traces db_traces SEC(".maps");
+extern struct db_opens db_opens SEC(".maps");
+extern struct db_functions db_functions SEC(".maps");
 
 extern const volatile struct db_config db_config;
 extern __u32 db_tids[DB_SETS * DB_WAYS];
@@ -157,6 +194,23 @@ static __always_inline struct db_cpu *db_this_cpu(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&db_cpus, &zero);
+}
+
+/* preempt_count of this CPU; 0 where it is not known. */
+static __always_inline __u32 db_preempt_count(struct db_cpu *c, struct task_struct *task)
+{
+	__u32 count = 0;
+	__u64 rq;
+
+	if (!c->percpu && db_config.runqueues) {
+		rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
+		if (rq)
+			c->percpu = rq - db_config.runqueues;
+	}
+	if (c->percpu && db_config.preempt_count)
+		bpf_probe_read_kernel(&count, sizeof(count),
+				      (void *)(c->percpu + db_config.preempt_count));
+	return count;
 }
 
 /* A pointer as a plain number; see pk_plain() in ../state.bpf.h. */
@@ -203,6 +257,18 @@ static __always_inline struct db_thread *db_find(__u32 tid)
 			return 0;
 	}
 	return tid ? &db_threads[first & (DB_SETS * DB_WAYS - 1)] : 0;
+}
+
+/* The thread that runs comes into a hook of ours, or leaves it. */
+static __always_inline void db_within(struct task_struct *task, __s32 change)
+{
+	struct db_thread *t;
+
+	if (!db_config.tracing)
+		return;
+	t = db_find(task->pid);
+	if (t)
+		t->busy += change;
 }
 
 static __always_inline struct debox_record *db_record(struct db_thread *t)

@@ -9,6 +9,12 @@
 
 enum { DB_TAKEN = 0xffffffff }; /* no thread's number: nobody finds what is not filled yet */
 
+/* Of a thread whose program does not read them. */
+static __always_inline __u32 db_own_traces(void)
+{
+	return db_config.tracing ? DB_OWN_TRACES : 0;
+}
+
 /* A place for the thread: its own, or a free one, which db_publish() makes its own. */
 static __noinline struct db_thread *db_make_room(__u32 tid)
 {
@@ -70,6 +76,7 @@ int BPF_PROG(db_fork, struct task_struct *parent, struct task_struct *child)
 	new->pid = child->tgid;
 	new->wants = t->begets;
 	new->begets = t->begets;
+	new->traces = db_own_traces();
 	db_publish(new, child->pid);
 	return 0;
 }
@@ -95,6 +102,8 @@ int BPF_PROG(db_exec, struct task_struct *task, int old)
 		new->mask = 0;
 		new->stride = 1;
 		new->wants = new->begets;
+		new->traces = db_own_traces();
+		new->busy = 0;
 		db_publish(new, task->pid);
 	}
 	if (new != t)
@@ -131,6 +140,8 @@ int db_watch(struct db_watched *w)
 	t->mask = who.mask;
 	t->stride = who.stride;
 	t->mark = who.mark;
+	t->traces = who.traces;
+	t->busy = 0;
 	if (!who.known)
 		t->others = who.others;
 	if (!t->area) {

@@ -24,7 +24,13 @@ enum {
 	DB_FRAMES = 16,    /* of the kernel's stack, to find a place by */
 	DB_SCAN = 512,     /* words of the kernel's stack in which what is waited for is looked for */
 	DB_WALK = 256,     /* waiters that are counted */
+	DB_OPEN = 64,      /* of a trace: functions in one another */
+	DB_PIECES = 4,     /* of the trace of a thread whose program does not read it */
+	DB_USER_FRAMES = 64,
 };
+
+/* Entries of a trace in as many pieces. */
+#define DB_OWN_TRACES ((__u32)DB_PIECES * (__u32)DEBOX_TRACES)
 
 /* What is wanted of a thread. */
 enum db_wants {
@@ -33,6 +39,7 @@ enum db_wants {
 	DB_SLEEPS = 4,  /* places, resources, waiters and wakers, besides how often and how long */
 	DB_FAULTS = 8,  /* pages, besides how many */
 	DB_CALLS_ALL = 16, /* all of its calls, by the tracepoints on them */
+	DB_TRACE = 32,     /* the kernel's functions that a call enters */
 };
 
 /* A thread whose calls are of interest. */
@@ -48,6 +55,8 @@ struct db_thread {
 	__u32 stride;
 	__u32 call; /* 1 + the number of the call it is in; 0: none */
 	__u32 kind; /* as in db_calls */
+	__u32 traces; /* entries of a trace that there is room for */
+	__u32 busy; /* within a hook of ours: what the kernel does for that is not the call's */
 	__u32 pad;
 	__u64 sequence; /* of the record that is being written, or was last; see debox_record */
 	__u64 touched;  /* the sequence of which something is in the record besides times */
@@ -112,6 +121,10 @@ struct db_config {
 	__u64 wake_variable;
 	__u64 moves[2 * DB_CALLS / 64]; /* calls whose result is a number of bytes */
 	struct db_function function[DB_CLASS_FUNCTIONS];
+	__u32 tracing; /* traces are taken: of entries and exits, or of samples */
+	__u32 stacks;  /* a slow call's record comes with the stack of the program */
+	__u32 functions; /* that db_functions has */
+	__u32 sample_ns; /* between two samples of a trace */
 };
 
 /* Of interest from now on; for db_watch. */
@@ -124,8 +137,10 @@ struct db_watched {
 	__u32 base;
 	__u32 mask;
 	__u32 stride;
+	__u32 traces;
 	__u32 known; /* only if it is of interest already: it may have ended */
 	__u32 others; /* of a process's first thread: how many others it has */
+	__u32 pad;
 	__u64 mark;
 };
 
@@ -177,6 +192,29 @@ struct db_waker_key {
 struct db_woken {
 	__u64 count;
 	char comm[DEBOX_COMM];
+};
+
+/* A function of the kernel's, where traces are of samples: its start, with the uppermost bit only if
+ * it is wanted. */
+#define DB_WANTED (1ULL << 63)
+
+/* Functions that were entered, and are not left yet. */
+struct db_open {
+	__u64 sequence; /* of the call */
+	__u32 depth;
+	__u32 pad;
+	struct db_entered {
+		__u64 function;
+		__u64 entry; /* 1 + its place in the trace; 0: there was no room */
+	} at[DB_OPEN];
+};
+
+/* A call that somebody wants to see whole. */
+struct db_slow_call {
+	struct debox_record record;
+	__u64 user_bytes; /* of .user */
+	__u64 user[DB_USER_FRAMES]; /* addresses in the program, innermost first */
+	struct debox_trace_piece trace[DB_PIECES]; /* only where traces are taken */
 };
 
 /* What went wrong is never silent. */

@@ -306,6 +306,7 @@ PUBLIC void debox_begin_with(uint32_t number, const uint64_t argument[6]) {
 // What the kernel side has noted of the call, if there was anything.
 static void take_noted(struct debox_record* r, const struct debox_record* noted) {
   if (RARE(noted->flags & (DEBOX_UNSEEN | DEBOX_OFF_CPU))) r->flags |= DEBOX_UNSEEN;
+  r->flags |= noted->flags & DEBOX_SAMPLED;
   r->voluntary = noted->voluntary;
   r->forced = noted->forced;
   r->migrations = noted->migrations;

@@ -117,11 +117,13 @@ struct debox_record {
   __u64 reserved_too[20];
 };
 
-/* A call of a function of the kernel's, in the order of their entries. */
+/* A call of a function of the kernel's, in the order of their entries; interrupts left out. With
+ * DEBOX_SAMPLED what samples saw of them. */
 struct debox_trace {
   __u32 function; /* a place */
   __u32 depth;    /* 0: called by the system call itself */
-  __u64 begin_ns; /* since the call's start */
+  __u64 begin_ns; /* as start_ns */
+  /* 0: it was not left before the call ended. Of samples: how much CPU time they stand for. */
   __u64 wall_ns;
 };
 

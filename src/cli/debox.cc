@@ -21,7 +21,6 @@ struct Options {
   double budget_percent = 1;
   std::string output;
   double min_us = 0;
-  bool alone = false;
   size_t rows = 0;
 };
 
@@ -64,7 +63,6 @@ int watch(Options& o, const CommandLine& line) {
   if (o.debox.command.empty() && o.debox.pids.empty() && o.debox.attach.empty())
     return complain("whose system calls? Name a command behind --, or processes with -p",
                     exit_usage);
-  o.debox.follow = !o.alone;
   o.debox.elsewhere = !o.no_async;
   o.debox.budget = o.budget_percent / 100;
   o.debox.min_ns = static_cast<uint64_t>(o.min_us * 1000);
@@ -72,9 +70,9 @@ int watch(Options& o, const CommandLine& line) {
   if (!o.output.empty()) {
     lines.emplace(o.output);
     if (!lines->is_open()) return complain(o.output + ": " + std::strerror(errno), exit_failure);
-    o.debox.each = [&lines](const debox_record& record, const std::string& call,
+    o.debox.each = [&lines](const SlowCall& slow, const std::string& call,
                             const std::map<uint32_t, std::string>& places) {
-      return lines->write(debox_json(record, call, places));
+      return lines->write(debox_json(slow, call, places));
     };
   }
   const auto run = watch_calls(o.debox);
@@ -114,8 +112,15 @@ void add_debox(ArgParser& parser, CommandLine& line) {
   sub.add("--filter", options->debox.calls, "Look at these calls alone")
       .separated_by(',')
       .type("CALL[,CALL...]");
-  sub.add("--no-follow", options->alone,
-          "Leave out threads and processes that it begins (the default is --follow)");
+  sub.add("--follow,!--no-follow", options->debox.follow,
+          "Threads and processes that it begins, too, or --no-follow (default: --follow)");
+  sub.add("--trace", options->debox.trace,
+          "Functions of the kernel that a call enters, or patterns with * ? []: of each call whose "
+          "record is kept, in order, with times")
+      .separated_by(',')
+      .type("GLOB[,GLOB...]");
+  sub.add("--stacks", options->debox.stacks,
+          "The program's stack of each call whose record is kept");
   sub.add("--no-async", options->no_async,
           "Leave out what the kernel does for calls elsewhere, which takes a recording beside");
   sub.add("--budget", options->budget_percent, "Of each CPU's time, for that")

@@ -26,6 +26,8 @@ namespace {
 
 constexpr size_t most_clients = 4096;
 constexpr uint32_t most_records = 4096;
+constexpr uint32_t most_pieces = 62;                // of a trace: strides are up to 64
+constexpr uint64_t most_bytes = uint64_t{1} << 26;  // of a thread's records
 
 // Does the thread know itself by this number?
 bool calls_itself(const std::filesystem::path& task, uint32_t own_tid) {
@@ -53,7 +55,7 @@ struct DeboxServer::Impl {
   struct Thread {
     uint32_t area = 0;
     bool marked = false;
-    DeboxSide::Faults faults;
+    DeboxSide::Events events;
   };
   struct Client {
     Fd fd;
@@ -107,6 +109,7 @@ struct DeboxServer::Impl {
       who.pid = client.pid;
       who.wants = options.wants;
       who.begets = options.begets;
+      who.traces = options.wants & DB_TRACE ? DB_OWN_TRACES : 0;
       who.known = 1;
       if (!side.watch(who)) side.unwatch(tid);
     } else {
@@ -128,7 +131,12 @@ struct DeboxServer::Impl {
     Thread thread;
     thread.marked = request.mode == DEBOX_MARKED_CALLS;
     if (!thread.marked && !side.attach_calls()) return EPERM;
-    const uint32_t stride = 1;
+    const bool trace = request.parts & DEBOX_PART_TRACE && request.traces && side.traces();
+    uint32_t pieces = trace ? (request.traces + DEBOX_TRACES - 1) / DEBOX_TRACES : 0;
+    if (!thread.marked && options.wants & DB_TRACE) pieces = std::max<uint32_t>(pieces, DB_PIECES);
+    if (pieces > most_pieces) return EINVAL;
+    const uint32_t stride = 1 + pieces;
+    if (uint64_t{stride} * request.records * sizeof(debox_record) > most_bytes) return ENOMEM;
     auto records = side.make_records(1 + stride * request.records);
     if (!records) return ENOMEM;
     thread.area = records->area;
@@ -140,12 +148,13 @@ struct DeboxServer::Impl {
     who.mask = request.records - 1;
     who.stride = stride;
     who.mark = request.mark;
+    who.traces = pieces * DEBOX_TRACES;
     who.wants = DB_RECORDS | (request.parts & DEBOX_PART_SLEEPS ? DB_SLEEPS : 0) |
-                (request.parts & DEBOX_PART_FAULTS ? DB_FAULTS : 0);
+                (request.parts & DEBOX_PART_FAULTS ? DB_FAULTS : 0) | (trace ? DB_TRACE : 0);
     who.wants |= thread.marked ? uint32_t{DB_MARKED} : DB_CALLS_ALL | options.wants;
     who.begets = options.begets;
-    if (request.parts & DEBOX_PART_FAULTS && !options.faults_are_watched)
-      thread.faults = side.watch_faults(*tid, false);
+    if (!options.events_are_watched)
+      thread.events = side.watch_events(*tid, false, request.parts & DEBOX_PART_FAULTS, trace);
     if (!side.watch(who)) {
       side.free_records(records->area);
       return EMFILE;
@@ -153,7 +162,7 @@ struct DeboxServer::Impl {
     marked += thread.marked;
     memory = std::move(records->memory);
     answer.stride = stride;
-    answer.parts = request.parts & DEBOX_PARTS;
+    answer.parts = request.parts & (DEBOX_PARTS | (trace ? uint32_t{DEBOX_PART_TRACE} : 0));
     client.tids[request.tid] = *tid;
     client.threads[request.tid] = std::move(thread);
     return 0;

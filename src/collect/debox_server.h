@@ -25,7 +25,7 @@ class DeboxServer {
     // What is wanted of threads that ask for nothing, and of what they begin (enum db_wants).
     uint32_t wants = 0;
     uint32_t begets = 0;
-    bool faults_are_watched = false;  // page faults of these threads are noted in any case
+    bool events_are_watched = false;  // page faults of these threads are noted in any case
     std::function<std::string(uint32_t)> place_name;
   };
   // `side` is to live longer.

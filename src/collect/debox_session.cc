@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <future>
 
+#include "collect/call_facilities.h"
 #include "collect/child.h"
 #include "collect/clock.h"
 #include "collect/debox_server.h"
@@ -25,7 +26,6 @@ namespace pkprof {
 namespace {
 
 static_assert(DB_BUCKETS == Durations::buckets, "two histograms of one kind");
-constexpr uint32_t wants_of_all = DB_CALLS_ALL | DB_SLEEPS | DB_FAULTS;
 constexpr uint64_t look_interval_ns = 50'000'000;
 
 uint64_t own_cpu_ns() {
@@ -55,7 +55,9 @@ class DeboxSession {
   Result<> wait();
   [[nodiscard]] bool all_have_ended() const;
   Result<> take();
-  void keep(const debox_record& record);
+  void keep(SlowCall&& slow);
+  [[nodiscard]] std::vector<std::string> frames_of(const SlowCall& slow);
+  Result<> choose_traced(const KernelFacts& facts, DeboxSideOptions& side);
   void name_places();
   [[nodiscard]] std::string place_name(uint64_t address) const;
   [[nodiscard]] SystemCalls result() const;
@@ -65,16 +67,18 @@ class DeboxSession {
   Signals signals_;
   std::optional<Child> child_;
   std::optional<KernelSymbols> symbols_;
+  UserSymbols users_{{.root = {}, .lines = true}};
   std::optional<DeboxSide> side_;
   std::string server_name_;  // for the command and what it begins
   std::vector<DeboxServer> servers_;
-  std::vector<DeboxSide::Faults> faults_;
+  std::vector<DeboxSide::Events> events_;
+  uint32_t wants_ = DB_CALLS_ALL | DB_SLEEPS | DB_FAULTS;  // of threads that are followed
   std::optional<RunningShare> cost_;
   uint64_t elsewhere_ns_ = 0;             // what the recording beside cost
   std::unique_ptr<Elsewhere> elsewhere_;  // goes before side_, whose memory it uses
   std::vector<std::string> degraded_;
   std::map<uint32_t, std::string> places_;
-  std::vector<debox_record> slowest_;  // a heap: the one that is to go first is in front
+  std::vector<SlowCall> slowest_;  // a heap: the one that is to go first is in front
   bool wanted_ = true;
   uint64_t own_cpu_ns_ = 0;  // of this process: up to the start, then while it went on
   uint64_t started_ = 0;
@@ -99,9 +103,13 @@ Result<> DeboxSession::prepare() {
     symbols_.emplace(std::move(*loaded));
   else
     degraded_.push_back(loaded.error().message + ": places in the kernel have no names");
-  auto side = DeboxSide::load(*facts, symbols_ ? &*symbols_ : nullptr);
+  DeboxSideOptions wanted{
+      .symbols = symbols_ ? &*symbols_ : nullptr, .traced = {}, .stacks = options_.stacks};
+  if (auto r = choose_traced(*facts, wanted); !r) return r;
+  auto side = DeboxSide::load(*facts, wanted);
   if (!side) return std::unexpected(side.error());
   side_.emplace(std::move(*side));
+  if (side_->traces()) wants_ |= DB_TRACE;
   if (options_.elsewhere) {
     auto started =
         Elsewhere::start(*facts, symbols_ ? &*symbols_ : nullptr, side_->memory(), options_.budget);
@@ -114,6 +122,10 @@ Result<> DeboxSession::prepare() {
   if (auto r = choose_kinds(); !r) return r;
   cost_.emplace(side_->cost());
   if (auto r = side_->attach(); !r) return r;
+  if (const auto refused = side_->attach_trace(*facts); !refused.empty())
+    degraded_.push_back("traces are without " + std::to_string(refused.size()) +
+                        " functions that cannot be attached to: " + refused.front() +
+                        (refused.size() > 1 ? " and others" : ""));
   if (child_ && !options_.serve_only)
     if (auto r = watch(static_cast<uint32_t>(child_->pid())); !r) return r;
   for (const uint32_t pid : options_.pids)
@@ -122,6 +134,28 @@ Result<> DeboxSession::prepare() {
   if (options_.pids.empty() && (!child_ || options_.serve_only)) return {};
   side_->want_records(options_.slowest || options_.each ? 0 : UINT64_MAX);
   return side_->attach_calls();
+}
+
+// What a trace is of, and whether by entries and exits.
+Result<> DeboxSession::choose_traced(const KernelFacts& facts, DeboxSideOptions& side) {
+  if (options_.trace.empty()) return {};
+  if (!symbols_) return fail("traces take the names of the kernel's functions, which it hides");
+  auto functions = find_call_targets(*symbols_, options_.trace);
+  if (!functions) return std::unexpected(functions.error());
+  const CallFacilities by = find_call_facilities(facts);
+  constexpr size_t most_one_by_one = 500;  // ten milliseconds each, or so
+  using How = DeboxTraced::How;
+  const How how = by.many                                           ? How::at_once
+                  : by.each && functions->size() <= most_one_by_one ? How::one_by_one
+                                                                    : How::samples;
+  side.traced = DeboxTraced{.functions = std::move(*functions), .how = how};
+  if (how == How::samples)
+    degraded_.push_back("traces are of samples, ten in a millisecond on the CPU: " +
+                        (by.each
+                             ? "without kprobe.multi, no more than " +
+                                   std::to_string(most_one_by_one) + " functions can be attached to"
+                             : by.refused));
+  return {};
 }
 
 Result<> DeboxSession::choose_kinds() {
@@ -145,7 +179,7 @@ Result<> DeboxSession::open_servers() {
                                              .serves = serves,
                                              .wants = wants,
                                              .begets = options_.follow ? wants : 0,
-                                             .faults_are_watched = wants && !faults_.empty(),
+                                             .events_are_watched = wants && !events_.empty(),
                                              .place_name = [this](uint32_t place) {
                                                if (!places_.contains(place)) name_places();
                                                return places_[place];
@@ -160,7 +194,7 @@ Result<> DeboxSession::open_servers() {
   if (child_ && options_.serve_only) {
     if (auto r = open(server_name_, 0, anyone); !r) return r;
   } else if (child_) {
-    if (auto r = open(server_name_, wants_of_all, followed); !r) return r;
+    if (auto r = open(server_name_, wants_, followed); !r) return r;
   }
   for (const uint32_t pid : options_.attach) {
     if (kill(static_cast<pid_t>(pid), 0)) return fail_errno("process " + std::to_string(pid));
@@ -181,11 +215,13 @@ Result<> DeboxSession::watch(uint32_t pid) {
     db_watched who{};
     who.tid = static_cast<uint32_t>(std::stoul(thread.path().filename().string()));
     who.pid = pid;
-    who.wants = wants_of_all;
-    who.begets = options_.follow ? wants_of_all : 0;
+    who.wants = wants_;
+    who.begets = options_.follow ? wants_ : 0;
+    who.traces = side_->traces() ? DB_OWN_TRACES : 0;
     if (auto r = side_->watch(who); !r) return r;
   }
-  if (options_.slowest || options_.each) faults_.push_back(side_->watch_faults(pid, true));
+  if (options_.slowest || options_.each)
+    events_.push_back(side_->watch_events(pid, true, true, true));
   return {};
 }
 
@@ -193,10 +229,12 @@ std::string DeboxSession::place_name(uint64_t address) const {
   if (!symbols_) return "";
   const KernelSymbol* symbol = symbols_->find(address);
   if (!symbol) return "";
+  const std::string name(symbol->name);
+  if (address == symbol->start) return name;
   char offset[24];
   std::snprintf(offset, sizeof offset, "+0x%llx",
                 static_cast<unsigned long long>(address - symbol->start));
-  return std::string(symbol->name) + offset;
+  return name + offset;
 }
 
 void DeboxSession::name_places() {
@@ -204,33 +242,76 @@ void DeboxSession::name_places() {
     if (!places_.contains(number)) places_[number] = place_name(address);
 }
 
-void DeboxSession::keep(const debox_record& record) {
+// Names for the frames of a stack, while the process is there.
+std::vector<std::string> DeboxSession::frames_of(const SlowCall& slow) {
+  std::vector<std::string> frames;
+  const uint32_t pid = slow.record.pid;
+  const auto find = [&](uint64_t address) { return users_.find(pid, address); };
+  const auto is_mapped = [&](uint64_t address) {
+    const UserFrame frame = find(address);
+    return frame.map.start != frame.map.end;
+  };
+  // It may have mapped more since, or have become another program.
+  if (!slow.stack.empty() && !is_mapped(slow.stack.front())) {
+    users_.exec(pid);
+    if (!users_.read_proc(pid, pid)) return frames;
+    users_.set_pid(pid, pid);
+  }
+  for (size_t i = 0; i < slow.stack.size(); ++i) {
+    const UserFrame frame = find(slow.stack[i] - (i ? 1 : 0));
+    std::string text = frame.function;
+    if (text.empty()) {
+      char address[24];
+      std::snprintf(address, sizeof address, "0x%llx",
+                    static_cast<unsigned long long>(slow.stack[i]));
+      text = address;
+    }
+    if (frame.line) {
+      const size_t slash = frame.source_file.rfind('/');
+      text += " at " + frame.source_file.substr(slash == std::string::npos ? 0 : slash + 1) + ":" +
+              std::to_string(frame.line);
+    } else if (!frame.map.file.empty()) {
+      text += " (" + std::filesystem::path(frame.map.file).filename().string() + ")";
+    }
+    frames.push_back(std::move(text));
+  }
+  return frames;
+}
+
+void DeboxSession::keep(SlowCall&& slow) {
+  const debox_record& record = slow.record;
+  slow.frames = frames_of(slow);
   if (options_.each && record.wall_ns >= options_.min_ns) {
     const auto unknown = [this](const debox_sleep& s) {
       return (s.place && !places_.contains(s.place)) || (s.inside && !places_.contains(s.inside));
     };
     const size_t sleeps = std::min<size_t>(record.sleeps, DEBOX_SLEEPS);
-    if (std::any_of(record.sleep, record.sleep + sleeps, unknown)) name_places();
-    wanted_ = wanted_ && options_.each(record, name_of(record), places_);
+    const auto unknown_function = [this](const debox_trace& call) {
+      return call.function && !places_.contains(call.function);
+    };
+    if (std::any_of(record.sleep, record.sleep + sleeps, unknown) ||
+        std::ranges::any_of(slow.trace, unknown_function))
+      name_places();
+    wanted_ = wanted_ && options_.each(slow, name_of(record), places_);
   }
-  const auto slower = [](const debox_record& a, const debox_record& b) {
-    return a.wall_ns > b.wall_ns;
+  const auto slower = [](const SlowCall& a, const SlowCall& b) {
+    return a.record.wall_ns > b.record.wall_ns;
   };
   if (!options_.slowest) return;
   if (slowest_.size() == options_.slowest) {
-    if (record.wall_ns <= slowest_.front().wall_ns) return;
+    if (record.wall_ns <= slowest_.front().record.wall_ns) return;
     std::ranges::pop_heap(slowest_, slower);
     slowest_.pop_back();
   }
-  slowest_.push_back(record);
+  slowest_.push_back(std::move(slow));
   std::ranges::push_heap(slowest_, slower);
   if (slowest_.size() < options_.slowest) return;
-  const uint64_t enough = slowest_.front().wall_ns + 1;
+  const uint64_t enough = slowest_.front().record.wall_ns + 1;
   side_->want_records(options_.each ? std::min(enough, options_.min_ns) : enough);
 }
 
 Result<> DeboxSession::take() {
-  return side_->take_records([this](const debox_record& record) { keep(record); });
+  return side_->take_records([this](SlowCall&& slow) { keep(std::move(slow)); });
 }
 
 // The processes that were named; what they began is not waited for.
@@ -281,8 +362,9 @@ std::vector<std::string> DeboxSession::missing() const {
   for (const DeboxServer& server : servers_)
     if (child_ && !options_.serve_only)
       say(server.marked(), "threads marked their calls themselves: these are not here");
-  const bool slow_lost = slowest_.size() < options_.slowest ||
-                         (!slowest_.empty() && stats.lost_longest_ns > slowest_.front().wall_ns);
+  const bool slow_lost =
+      slowest_.size() < options_.slowest ||
+      (!slowest_.empty() && stats.lost_longest_ns > slowest_.front().record.wall_ns);
   if (options_.each || slow_lost) say(stats.records_lost, "records were lost: they came too fast");
   return sentences;
 }
@@ -340,8 +422,10 @@ SystemCalls DeboxSession::result() const {
   }
   std::ranges::sort(out.sleeps, std::greater{}, &SleepPlace::total_ns);
   out.slowest = slowest_;
-  std::ranges::sort(out.slowest, std::greater{}, &debox_record::wall_ns);
-  for (const debox_record& r : out.slowest) out.names[SystemCalls::number_of(r)] = name_of(r);
+  std::ranges::sort(out.slowest, std::greater{},
+                    [](const SlowCall& slow) { return slow.record.wall_ns; });
+  for (const auto& [r, trace, stack, frames] : out.slowest)
+    out.names[SystemCalls::number_of(r)] = name_of(r);
   out.places = places_;
   out.degraded = missing();
   return out;
@@ -363,6 +447,7 @@ Result<DeboxRun> DeboxSession::run() {
   own_cpu_ns_ = own_cpu_ns() - own_cpu_ns_;
   cost_->close(stopped_);
   side_->detach_calls();
+  side_->detach_trace();
   if (elsewhere_) elsewhere_ns_ = elsewhere_->cost_ns();
   if (elsewhere_ && elsewhere_->watched() < 0.99) {
     char share[32];

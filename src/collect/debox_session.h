@@ -26,10 +26,13 @@ struct DeboxOptions {
   bool elsewhere = true;
   double budget = 0.01;  // of each CPU's time, for that
   size_t slowest = 10;   // of which the whole record is kept
+  // Functions of the kernel, or patterns, that a call's trace is of; none: no traces.
+  std::vector<std::string> trace;
+  bool stacks = false;  // of the program, of calls whose record is kept
   // Whole records of all calls that take at least so long are handed over as they come, with the
   // call's name and names of places. False ends it.
   uint64_t min_ns = 0;
-  std::function<bool(const debox_record& record, const std::string& call,
+  std::function<bool(const SlowCall& slow, const std::string& call,
                      const std::map<uint32_t, std::string>& places)>
       each;
 };

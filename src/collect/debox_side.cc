@@ -12,9 +12,11 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <unordered_set>
 
 #include "collect/clock.h"
 #include "collect/core_types.h"
+#include "collect/function_links.h"
 #include "collect/hook_overhead.h"
 #include "collect/libbpf_log.h"
 #include "collect/mapped_table.h"
@@ -35,6 +37,12 @@ struct RingFree {
   void operator()(ring_buffer* r) const { ring_buffer__free(r); }
 };
 using Link = std::unique_ptr<bpf_link, LinkFree>;
+
+constexpr uint32_t trace_sample_ns = 100'000;
+constexpr uint32_t traced_ring_bytes = 1 << 24;
+
+// To find functions that cannot be attached to among others.
+constexpr int most_tries = 400;
 
 // Functions in which a thread waits for something else than it seems; names of 6.1 to 6.18.
 struct Special {
@@ -122,12 +130,13 @@ uint32_t threads_of(uint32_t pid) {
   return static_cast<uint32_t>(std::max<ptrdiff_t>(std::distance(begin(tasks), end(tasks)), 1));
 }
 
-Fd open_fault_event(uint32_t tid, uint64_t what, bool children) {
+Fd open_event(uint32_t tid, uint64_t what, uint64_t period, bool children) {
   perf_event_attr attr{};
   attr.size = sizeof(attr);
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = what;
-  attr.sample_period = 1;
+  attr.sample_period = period;
+  attr.exclude_user = what == PERF_COUNT_SW_CPU_CLOCK;
   attr.sample_type = PERF_SAMPLE_ADDR;
   attr.inherit = children;
   return Fd(static_cast<int>(
@@ -145,9 +154,14 @@ struct DeboxSide::Impl {
   Fd own_records;  // of threads whose programs do not read them
   uint32_t cpus = 0;
   std::vector<bool> areas = std::vector<bool>(DB_AREAS);  // in use; the first is own_records
-  std::function<void(const debox_record&)> each;
+  std::function<void(SlowCall&&)> each;
+  std::optional<DeboxTraced> traced;
+  std::vector<Fd> trace_links;
 
   Result<> attach(bpf_program* program, std::vector<Link>& to);
+  void attach_at_once(std::vector<const CallTarget*> targets, std::vector<std::string>& refused);
+  void attach_one_by_one(const KernelFacts& facts, const std::vector<const CallTarget*>& targets,
+                         std::vector<std::string>& refused);
 };
 
 Result<> DeboxSide::Impl::attach(bpf_program* program, std::vector<Link>& to) {
@@ -159,7 +173,58 @@ Result<> DeboxSide::Impl::attach(bpf_program* program, std::vector<Link>& to) {
   return {};
 }
 
-Result<DeboxSide> DeboxSide::load(const KernelFacts& facts, const KernelSymbols* symbols) {
+namespace {
+
+// What comes through the ring.
+SlowCall slow_call(const db_slow_call& from, bool traces) {
+  SlowCall call{.record = from.record, .trace = {}, .stack = {}, .frames = {}};
+  const size_t frames = std::min<size_t>(from.user_bytes / sizeof(uint64_t), DB_USER_FRAMES);
+  call.stack.assign(from.user, from.user + frames);
+  if (traces) {
+    for (size_t i = 0; i < std::min<size_t>(from.record.traces, DB_OWN_TRACES); ++i)
+      call.trace.push_back(from.trace[i / DEBOX_TRACES].trace[i % DEBOX_TRACES]);
+  }
+  return call;
+}
+
+// Room for what traces take, and only what this kernel can do.
+void prepare_traces(debox_bpf& s, const DeboxSideOptions& options) {
+  const auto is = [&](DeboxTraced::How how) {
+    return options.traced && options.traced->how == how;
+  };
+  const bool sampled = is(DeboxTraced::How::samples);
+  bpf_program__set_autoload(s.progs.db_function_begins, is(DeboxTraced::How::at_once));
+  bpf_program__set_autoload(s.progs.db_function_ends, is(DeboxTraced::How::at_once));
+  bpf_program__set_autoload(s.progs.db_function_begins_alone, is(DeboxTraced::How::one_by_one));
+  bpf_program__set_autoload(s.progs.db_function_ends_alone, is(DeboxTraced::How::one_by_one));
+  bpf_program__set_autoload(s.progs.db_trace_sample, sampled);
+  if (!options.traced) return;
+  s.rodata->db_config.tracing = 1;
+  s.rodata->db_config.sample_ns = trace_sample_ns;
+  bpf_map__set_max_entries(s.maps.db_traces, DB_SETS * DB_WAYS * DB_PIECES);
+  bpf_map__set_max_entries(s.maps.db_opens, DB_SETS * DB_WAYS);
+  bpf_map__set_max_entries(s.maps.db_slow, traced_ring_bytes);
+  if (!sampled || !options.symbols) return;
+  s.rodata->db_config.functions = static_cast<uint32_t>(options.symbols->size());
+  bpf_map__set_max_entries(s.maps.db_functions, static_cast<uint32_t>(options.symbols->size()));
+}
+
+// In order, and which of them are wanted.
+Result<> tell_functions(const debox_bpf& s, const DeboxSideOptions& options) {
+  if (!s.rodata->db_config.functions) return {};
+  MappedTable<uint64_t> table;
+  if (auto r = table.map(bpf_map__fd(s.maps.db_functions), options.symbols->size()); !r) return r;
+  std::unordered_set<uint64_t> wanted;
+  for (const CallTarget& target : options.traced->functions) wanted.insert(target.address);
+  size_t i = 0;
+  for (const KernelSymbol& symbol : options.symbols->all())
+    table.entries()[i++] = wanted.contains(symbol.start) ? symbol.start : symbol.start & ~DB_WANTED;
+  return {};
+}
+
+}  // namespace
+
+Result<DeboxSide> DeboxSide::load(const KernelFacts& facts, const DeboxSideOptions& options) {
   auto impl = std::make_unique<Impl>();
   CoreTypes types;  // until it is loaded
   LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = types.path().c_str());
@@ -170,14 +235,19 @@ Result<DeboxSide> DeboxSide::load(const KernelFacts& facts, const KernelSymbols*
   debox_bpf* s = impl->skeleton.get();
   if (!s) return fail_errno("opening DeBox's kernel side");
   impl->cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
-  tell(s->rodata->db_config, facts, symbols);
+  tell(s->rodata->db_config, facts, options.symbols);
+  s->rodata->db_config.stacks = options.stacks;
   s->bss->db_slow_ns = UINT64_MAX;
   bpf_map__set_max_entries(s->maps.db_kinds, impl->cpus * DB_KINDS);
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s->obj) bpf_program__set_autoload(program, true);
+  prepare_traces(*s, options);
+  impl->traced = options.traced;
   LibbpfLog log;
   if (const int err = debox_bpf__load(s); err)
     return fail(log.explain("loading DeBox's kernel side", -err));
+
+  if (auto r = tell_functions(*s, options); !r) return std::unexpected(r.error());
 
   impl->own_records = make_area(s->maps.db_areas, 0, DB_SETS * DB_WAYS);
   if (!impl->own_records.valid()) return fail(log.explain("making room for records", errno));
@@ -188,8 +258,9 @@ Result<DeboxSide> DeboxSide::load(const KernelFacts& facts, const KernelSymbols*
   impl->ring.reset(ring_buffer__new(
       bpf_map__fd(s->maps.db_slow),
       [](void* context, void* data, size_t size) {
-        if (size == sizeof(debox_record))
-          static_cast<Impl*>(context)->each(*static_cast<const debox_record*>(data));
+        Impl& to = *static_cast<Impl*>(context);
+        if (size >= offsetof(db_slow_call, trace))
+          to.each(slow_call(*static_cast<const db_slow_call*>(data), size == sizeof(db_slow_call)));
         return 0;
       },
       self, nullptr));
@@ -217,6 +288,73 @@ void DeboxSide::detach_calls() {
   impl_->call_links.clear();
 }
 
+std::vector<std::string> DeboxSide::attach_trace(const KernelFacts& facts) {
+  if (!impl_->traced || impl_->traced->how == DeboxTraced::How::samples) return {};
+  std::vector<std::string> refused;
+  const std::unordered_set<std::string> traceable = traceable_functions();
+  std::vector<const CallTarget*> targets;
+  for (const CallTarget& target : impl_->traced->functions) {
+    const auto can_be = [&](const std::string& name) { return traceable.contains(name); };
+    if (traceable.empty() || can_be(target.name) || std::ranges::any_of(target.names, can_be))
+      targets.push_back(&target);
+    else
+      refused.push_back(target.name);
+  }
+  if (impl_->traced->how == DeboxTraced::How::at_once)
+    impl_->attach_at_once(targets, refused);
+  else
+    impl_->attach_one_by_one(facts, targets, refused);
+  return refused;
+}
+
+// Ends first: a function whose beginning is seen has its end seen.
+void DeboxSide::Impl::attach_at_once(std::vector<const CallTarget*> targets,
+                                     std::vector<std::string>& refused) {
+  const auto& progs = skeleton->progs;
+  const LibbpfLog quiet;
+  int tries = most_tries;
+  for (const bool exits : {true, false}) {
+    std::vector<uint64_t> addresses;
+    addresses.reserve(targets.size());
+    for (const CallTarget* target : targets) addresses.push_back(target->address);
+    FunctionLinks attached = attach_to_functions(
+        bpf_program__fd(exits ? progs.db_function_ends : progs.db_function_begins), addresses,
+        exits, tries);
+    for (Fd& link : attached.links) trace_links.push_back(std::move(link));
+    for (auto i = attached.refused.rbegin(); i != attached.refused.rend(); ++i) {
+      refused.push_back(targets[*i]->name);
+      targets.erase(targets.begin() + static_cast<ptrdiff_t>(*i));
+    }
+  }
+}
+
+void DeboxSide::Impl::attach_one_by_one(const KernelFacts& facts,
+                                        const std::vector<const CallTarget*>& targets,
+                                        std::vector<std::string>& refused) {
+  const auto& progs = skeleton->progs;
+  const LibbpfLog quiet;
+  for (const CallTarget* target : targets) {
+    auto end = attach_to_function(facts.types(), *target, progs.db_function_ends_alone, true);
+    auto begin =
+        end ? attach_to_function(facts.types(), *target, progs.db_function_begins_alone, false)
+            : std::nullopt;
+    if (!begin) {
+      refused.push_back(target->name);
+      continue;
+    }
+    trace_links.push_back(std::move(end->link));
+    trace_links.push_back(std::move(begin->link));
+  }
+}
+
+void DeboxSide::detach_trace() {
+  impl_->trace_links.clear();
+}
+
+bool DeboxSide::traces() const {
+  return impl_->traced.has_value();
+}
+
 Result<> DeboxSide::watch(const db_watched& who) {
   db_watched context = who;
   if (who.tid == who.pid) context.others = threads_of(who.pid) - 1;
@@ -240,15 +378,22 @@ bool DeboxSide::watches(uint32_t tid) const {
 }
 
 // A link keeps its event.
-DeboxSide::Faults DeboxSide::watch_faults(uint32_t tid, bool children) const {
-  const auto watch = [&](uint64_t what, const bpf_program* program) {
-    const Fd event = open_fault_event(tid, what, children);
+DeboxSide::Events DeboxSide::watch_events(uint32_t tid, bool children, bool faults,
+                                          bool trace) const {
+  const auto watch = [&](uint64_t what, uint64_t period, const bpf_program* program) {
+    const Fd event = open_event(tid, what, period, children);
     if (!event.valid()) return Fd();
     return Fd(bpf_link_create(bpf_program__fd(program), event.get(), BPF_PERF_EVENT, nullptr));
   };
   const auto& progs = impl_->skeleton->progs;
-  return {watch(PERF_COUNT_SW_PAGE_FAULTS_MIN, progs.db_minor_fault),
-          watch(PERF_COUNT_SW_PAGE_FAULTS_MAJ, progs.db_major_fault)};
+  Events events;
+  if (faults) {
+    events.minor_faults = watch(PERF_COUNT_SW_PAGE_FAULTS_MIN, 1, progs.db_minor_fault);
+    events.major_faults = watch(PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, progs.db_major_fault);
+  }
+  if (trace && impl_->traced && impl_->traced->how == DeboxTraced::How::samples)
+    events.samples = watch(PERF_COUNT_SW_CPU_CLOCK, trace_sample_ns, progs.db_trace_sample);
+  return events;
 }
 
 Result<DeboxSide::Records> DeboxSide::make_records(uint32_t elements) {
@@ -306,7 +451,7 @@ void DeboxSide::want_records(uint64_t at_least_ns) {
   impl_->skeleton->bss->db_slow_ns = at_least_ns;
 }
 
-Result<> DeboxSide::take_records(const std::function<void(const debox_record&)>& each) {
+Result<> DeboxSide::take_records(const std::function<void(SlowCall&&)>& each) {
   impl_->each = each;
   const int taken = ring_buffer__consume(impl_->ring.get());
   impl_->each = nullptr;
@@ -331,6 +476,7 @@ db_stats DeboxSide::stats() const {
     sum.lost_longest_ns = std::max(sum.lost_longest_ns, one.lost_longest_ns);
     sum.sleeps_full += one.sleeps_full;
     sum.marks_unread += one.marks_unread;
+    sum.unseen += one.unseen;
   }
   return sum;
 }

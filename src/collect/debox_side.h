@@ -7,25 +7,41 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "collect/call_targets.h"
 #include "collect/facts.h"
 #include "collect/kernel_side.h"
 #include "collect/running_share.h"
+#include "model/system_calls.h"
 #include "pkprof/debox_user_abi.h"
 #include "symbol/symbolizer.h"
 
 namespace pkprof {
 
+// Which functions a call's trace is of.
+struct DeboxTraced {
+  std::vector<CallTarget> functions;
+  // By entries and exits of all at once, or one by one; or by samples.
+  enum class How { at_once, one_by_one, samples } how = How::samples;
+};
+
+struct DeboxSideOptions {
+  // Of the kernel; without them places have no names, and what is waited for is not known
+  // everywhere.
+  const KernelSymbols* symbols = nullptr;
+  std::optional<DeboxTraced> traced;  // takes symbols, if it is by samples
+  bool stacks = false;                // a record that is handed over comes with the program's stack
+};
+
 class DeboxSide {
  public:
-  // `symbols`: of the kernel; without them places have no names, and what is waited for is not
-  // known everywhere.
-  static Result<DeboxSide> load(const KernelFacts& facts, const KernelSymbols* symbols);
+  static Result<DeboxSide> load(const KernelFacts& facts, const DeboxSideOptions& options);
   DeboxSide(DeboxSide&&) noexcept;
   DeboxSide& operator=(DeboxSide&&) noexcept;
   ~DeboxSide();
@@ -35,6 +51,10 @@ class DeboxSide {
   Result<> attach();
   Result<> attach_calls();
   void detach_calls();
+  // The hooks on functions that calls are traced by, if they are. Returns the names of those that
+  // cannot be attached to.
+  std::vector<std::string> attach_trace(const KernelFacts& facts);
+  void detach_trace();
 
   // This thread's calls are of interest from now on, or no more.
   Result<> watch(const db_watched& who);
@@ -42,12 +62,14 @@ class DeboxSide {
 
   [[nodiscard]] bool watches(uint32_t tid) const;
   // Page faults of a thread, and with `children` of what it begins, are noted as long as this is
-  // kept.
-  struct Faults {
-    Fd minor;
-    Fd major;
+  // kept; and samples of its calls, where traces are of these.
+  struct Events {
+    Fd minor_faults;
+    Fd major_faults;
+    Fd samples;
   };
-  [[nodiscard]] Faults watch_faults(uint32_t tid, bool children) const;
+  [[nodiscard]] Events watch_events(uint32_t tid, bool children, bool faults, bool trace) const;
+  [[nodiscard]] bool traces() const;
 
   // Memory for records that a program reads, for db_watched::area; what is handed over cannot be
   // written to. Of as many programs as there is room for.
@@ -66,7 +88,7 @@ class DeboxSide {
   void want_kinds(const std::vector<uint32_t>& kinds);
   // Whole records of calls that took at least so long; UINT64_MAX: of none.
   void want_records(uint64_t at_least_ns);
-  Result<> take_records(const std::function<void(const debox_record&)>& each);
+  Result<> take_records(const std::function<void(SlowCall&&)>& each);
 
   [[nodiscard]] int records_fd() const;  // readable when there are some
 

@@ -113,7 +113,7 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
 
 Capability system_calls(const KernelFacts& facts, const KernelSymbols* symbols) {
   Capability c{"records of system calls", false, "", "no pkprof debox"};
-  auto side = DeboxSide::load(facts, symbols);
+  auto side = DeboxSide::load(facts, {.symbols = symbols, .traced = {}});
   const Result<> up = side ? side->attach() : std::unexpected(side.error());
   c.works = up.has_value();
   c.how = up ? "tracepoints on system calls, sleeping and waking" : up.error().message;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "collect/function_links.h"
 #include "collect/kernel_side_impl.h"
 #include "collect/libbpf_log.h"
 
@@ -62,54 +63,26 @@ Result<> KernelSide::Impl::map_calls() {
   return waiting_calls.map(bpf_map__fd(map), bpf_map__max_entries(map));
 }
 
-// libbpf has fitted the program to this kernel; what is the function's is but whose entry it is
-// for.
 bool KernelSide::Impl::attach_call(const KernelFacts& facts, const CallTarget& target) {
-  if (target.in_module) return false;
-  int id = 0;
-  for (const std::string& name : target.names)
-    if (id <= 0) id = btf__find_by_name_kind(facts.types(), name.c_str(), BTF_KIND_FUNC);
   const bpf_program* fitted =
       target.ahead ? skeleton->progs.pk_call_fentry_ahead : skeleton->progs.pk_call_fentry;
-  if (id <= 0 || bpf_program__fd(fitted) < 0) return false;
-  LIBBPF_OPTS(bpf_prog_load_opts, load, .expected_attach_type = BPF_TRACE_FENTRY,
-              .attach_btf_id = static_cast<uint32_t>(id));
-  Fd program(bpf_prog_load(BPF_PROG_TYPE_TRACING, "pk_call", "Dual BSD/GPL",
-                           bpf_program__insns(fitted), bpf_program__insn_cnt(fitted), &load));
-  if (!program.valid()) return false;
-  Fd link(bpf_link_create(program.get(), 0, BPF_TRACE_FENTRY, nullptr));
-  if (!link.valid()) return false;
-  call_programs.push_back(std::move(program));
-  call_links.push_back(std::move(link));
+  auto attached = attach_to_function(facts.types(), target, fitted, false);
+  if (!attached) return false;
+  call_programs.push_back(std::move(attached->program));
+  call_links.push_back(std::move(attached->link));
   return true;
 }
 
-// One function that cannot be attached to makes it fail for all; which one, the kernel does not
-// say.
 size_t KernelSide::Impl::attach_calls(bpf_program* program,
                                       std::span<const CallTarget* const> targets,
                                       std::vector<std::string>& left_out, int& tries) {
-  if (targets.empty()) return 0;
-  std::vector<unsigned long> addresses;
+  std::vector<uint64_t> addresses;
   addresses.reserve(targets.size());
   for (const CallTarget* target : targets) addresses.push_back(target->address);
-  LIBBPF_OPTS(bpf_link_create_opts, create);
-  create.kprobe_multi.cnt = static_cast<uint32_t>(addresses.size());
-  create.kprobe_multi.addrs = addresses.data();
-  Fd link;
-  if (tries-- > 0)
-    link = Fd(bpf_link_create(bpf_program__fd(program), 0, BPF_TRACE_KPROBE_MULTI, &create));
-  if (link.valid()) {
-    call_links.push_back(std::move(link));
-    return targets.size();
-  }
-  if (targets.size() == 1 || tries <= 0) {
-    for (const CallTarget* target : targets) left_out.push_back(target->name);
-    return 0;
-  }
-  const size_t half = targets.size() / 2;
-  return attach_calls(program, targets.first(half), left_out, tries) +
-         attach_calls(program, targets.subspan(half), left_out, tries);
+  FunctionLinks attached = attach_to_functions(bpf_program__fd(program), addresses, false, tries);
+  for (Fd& link : attached.links) call_links.push_back(std::move(link));
+  for (const size_t i : attached.refused) left_out.push_back(targets[i]->name);
+  return targets.size() - attached.refused.size();
 }
 
 KernelSide::CallsAttached KernelSide::attach_calls(const KernelFacts& facts,

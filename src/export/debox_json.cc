@@ -5,8 +5,6 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "model/system_calls.h"
-
 namespace pkprof {
 
 namespace {
@@ -43,6 +41,13 @@ class Writer {
         {"address", f.address}, {"minor", f.minor}, {"major", f.major}, {"place", place(f.place)}};
   }
 
+  [[nodiscard]] Json entered(const debox_trace& t) const {
+    return {{"function", place(t.function)},
+            {"depth", t.depth},
+            {"begin_ns", t.begin_ns},
+            {"wall_ns", t.wall_ns}};
+  }
+
  private:
   [[nodiscard]] Json place(uint32_t number) const {
     const auto it = places_.find(number);
@@ -54,9 +59,10 @@ class Writer {
 
 }  // namespace
 
-std::string debox_json(const debox_record& r, const std::string& call,
+std::string debox_json(const SlowCall& slow, const std::string& call,
                        const std::map<uint32_t, std::string>& places) {
   const Writer writer(places);
+  const debox_record& r = slow.record;
   Json to = {{"call", call}, {"number", r.number}, {"pid", r.pid}, {"tid", r.tid}};
   if (r.flags & DEBOX_COMPAT) to["compat"] = true;
   if (r.flags & DEBOX_UNSEEN) to["unseen"] = true;
@@ -85,6 +91,13 @@ std::string debox_json(const debox_record& r, const std::string& call,
   for (uint32_t i = 0; i < std::min<uint32_t>(r.faults, DEBOX_FAULTS); ++i)
     faults.push_back(writer.fault(r.fault[i]));
   if (r.faults_left_out) to["faults_left_out"] = r.faults_left_out;
+  if (!slow.trace.empty()) {
+    if (r.flags & DEBOX_SAMPLED) to["trace_sampled"] = true;
+    Json& trace = to["trace"] = Json::array();
+    for (const debox_trace& t : slow.trace) trace.push_back(writer.entered(t));
+  }
+  if (r.traces_left_out) to["traces_left_out"] = r.traces_left_out;
+  if (!slow.frames.empty()) to["stack"] = slow.frames;
   return to.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 

@@ -75,6 +75,14 @@ struct SleepPlace {
   std::vector<Waker> wakers;  // the most frequent first
 };
 
+// A call with its whole record.
+struct SlowCall {
+  debox_record record{};
+  std::vector<debox_trace> trace;   // of functions, by their numbers as places
+  std::vector<uint64_t> stack;      // addresses in the program, innermost first; if they are wanted
+  std::vector<std::string> frames;  // their names
+};
+
 struct SystemCalls {
   std::string command;
   uint64_t duration_ns = 0;
@@ -82,7 +90,7 @@ struct SystemCalls {
   uint64_t cost_user_ns = 0;
   std::vector<CallKind> kinds;             // the longest in total first
   std::vector<SleepPlace> sleeps;          // the same
-  std::vector<debox_record> slowest;       // the slowest first
+  std::vector<SlowCall> slowest;           // the slowest first
   std::map<uint32_t, std::string> places;  // by the numbers that records have
   std::map<uint32_t, std::string> names;   // of calls, by what number_of() gives
   std::vector<std::string> degraded;       // what is missing, a sentence each

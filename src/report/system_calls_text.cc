@@ -2,6 +2,7 @@
 #include "report/system_calls_text.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "report/clean.h"
@@ -30,7 +31,7 @@ std::string count_or_dash(uint64_t n) {
 class SystemCallsText {
  public:
   SystemCallsText(const SystemCalls& calls, const ReportOptions& options)
-      : calls_(calls), options_(options) {}
+      : calls_(calls), options_(options), width_(std::max<size_t>(options.width, 80)) {}
 
   std::string run() {
     head();
@@ -43,6 +44,7 @@ class SystemCallsText {
 
  private:
   static constexpr size_t number_width = 9;
+  static constexpr size_t deeper = number_width + 4;  // what belongs to a call
 
   void line(const std::string& text) { out_ += text + "\n"; }
   [[nodiscard]] std::string named(const std::string& name, size_t width) const {
@@ -53,14 +55,6 @@ class SystemCallsText {
     for (const std::string& field : fields) text += pad_left(field, number_width);
     return text;
   }
-  // Columns that are always there, and more where the terminal is wider.
-  [[nodiscard]] std::vector<std::string> first_columns(std::vector<std::string> all,
-                                                       size_t name_width) const {
-    const size_t room = std::max<size_t>(options_.width, 80) - name_width;
-    all.resize(std::min(all.size(), room / number_width));
-    return all;
-  }
-
   void head() {
     uint64_t count = 0;
     uint64_t ns = 0;
@@ -83,30 +77,49 @@ class SystemCallsText {
 
   void kinds() {
     if (calls_.kinds.empty()) return;
-    constexpr size_t widest = 20;
+    constexpr size_t widest = 17;
     size_t width = 4;
     for (const CallKind& kind : calls_.kinds) width = std::max(width, kind.name.size());
     width = std::min(width, widest);
+    // As many columns at a time as there is room for.
+    const size_t at_once = (width_ - width) / number_width;
+    for (size_t from = 0; from < columns.size(); from += at_once)
+      kinds(width, from, std::min(from + at_once, columns.size()));
+  }
+
+  static constexpr std::array columns = {"COUNT", "ERRORS", "TOTAL",  "MEAN",    "P50",
+                                         "P99",   "MAX",    "CPU",    "BLOCKED", "FAULTS",
+                                         "ASYNC", "MAJOR",  "FORCED", "MOVED"};
+
+  [[nodiscard]] static std::array<std::string, columns.size()> fields(const CallKind& k) {
+    return {std::to_string(k.count),
+            count_or_dash(k.errors),
+            short_time(k.total_ns),
+            short_time(k.total_ns / std::max<uint64_t>(k.count, 1)),
+            short_time(std::min(k.durations.percentile_ns(0.5), k.longest_ns)),
+            short_time(std::min(k.durations.percentile_ns(0.99), k.longest_ns)),
+            short_time(k.longest_ns),
+            short_time(k.cpu_ns()),
+            short_time(k.asleep_ns),
+            count_or_dash(k.minor_faults + k.major_faults),
+            short_time(k.async_ns),
+            count_or_dash(k.major_faults),
+            count_or_dash(k.forced),
+            moved(k.bytes)};
+  }
+
+  void kinds(size_t width, size_t from, size_t end) {
+    std::string head = named("CALL", width);
+    for (size_t i = from; i < end; ++i) head += pad_left(columns[i], number_width);
     line("");
-    line(options_.style.bold(
-        named("CALL", width) +
-        numbers(first_columns({"COUNT", "ERRORS", "TOTAL", "MEAN", "P99", "MAX", "BLOCKED",
-                               "FAULTS", "ASYNC", "CPU", "P50", "MAJOR", "FORCED", "MOVED"},
-                              width))));
+    line(options_.style.bold(head));
     const size_t limit = options_.limit ? options_.limit : calls_.kinds.size();
     for (size_t i = 0; i < std::min(limit, calls_.kinds.size()); ++i) {
-      const CallKind& k = calls_.kinds[i];
-      line(named(k.name, width) +
-           numbers(first_columns(
-               {std::to_string(k.count), count_or_dash(k.errors), short_time(k.total_ns),
-                short_time(k.total_ns / std::max<uint64_t>(k.count, 1)),
-                short_time(std::min(k.durations.percentile_ns(0.99), k.longest_ns)),
-                short_time(k.longest_ns), short_time(k.asleep_ns),
-                count_or_dash(k.minor_faults + k.major_faults), short_time(k.async_ns),
-                short_time(k.cpu_ns()),
-                short_time(std::min(k.durations.percentile_ns(0.5), k.longest_ns)),
-                count_or_dash(k.major_faults), count_or_dash(k.forced), moved(k.bytes)},
-               width)));
+      const auto all = fields(calls_.kinds[i]);
+      std::string text = named(calls_.kinds[i].name, width);
+      for (size_t column = from; column < end; ++column)
+        text += pad_left(all[column], number_width);
+      line(text);
     }
     if (calls_.kinds.size() > limit)
       line("(" + std::to_string(calls_.kinds.size() - limit) + " more kinds)");
@@ -141,7 +154,7 @@ class SystemCallsText {
           s.waiters_known
               ? decimal(static_cast<double>(s.waiters) / static_cast<double>(s.waiters_known), 1)
               : "?";
-      const size_t left = std::max<size_t>(options_.width, 80) - 4 * number_width - 2 - call_width;
+      const size_t left = width_ - 4 * number_width - 2 - call_width;
       line(numbers({short_time(s.total_ns), std::to_string(s.count), short_time(s.longest_ns),
                     waiters}) +
            "  " + named(s.call, call_width) + fit(where(s), left, options_.unicode));
@@ -168,8 +181,7 @@ class SystemCallsText {
     if (s.wakers.size() > most) text += ", " + std::to_string(s.wakers.size() - most) + " others";
     const size_t indent = 4 * number_width + 2;
     line(std::string(indent, ' ') +
-         options_.style.dim(fit("woken " + text, std::max<size_t>(options_.width, 80) - indent,
-                                options_.unicode)));
+         options_.style.dim(fit("woken " + text, width_ - indent, options_.unicode)));
   }
 
   [[nodiscard]] std::string place(uint32_t number) const {
@@ -182,7 +194,13 @@ class SystemCallsText {
     if (calls_.slowest.empty()) return;
     line("");
     line(options_.style.bold("Slowest calls"));
-    for (const debox_record& r : calls_.slowest) record(r);
+    for (const SlowCall& slow : calls_.slowest) {
+      record(slow.record);
+      trace(slow);
+      for (const std::string& frame : slow.frames)
+        line(fit(std::string(deeper, ' ') + "from " + clean(frame, options_.unicode), width_,
+                 options_.unicode));
+    }
   }
 
   void record(const debox_record& r) {
@@ -206,13 +224,27 @@ class SystemCallsText {
     say(r.migrations, counted(r.migrations, "migration"));
     say(r.restarts, counted(r.restarts, "restart"));
     say(r.signals, counted(r.signals, "signal"));
-    line(fit(text + rest, std::max<size_t>(options_.width, 80), options_.unicode));
+    line(fit(text + rest, width_, options_.unicode));
     for (uint32_t i = 0; i < std::min<uint32_t>(r.sleeps, DEBOX_SLEEPS); ++i) {
       const debox_sleep& s = r.sleep[i];
-      line(fit(std::string(number_width + 4, ' ') + std::to_string(s.count) + "x " +
+      line(fit(std::string(deeper, ' ') + std::to_string(s.count) + "x " +
                    duration_text(s.total_ns) + " in " + place(s.place),
-               std::max<size_t>(options_.width, 80), options_.unicode));
+               width_, options_.unicode));
     }
+  }
+
+  // "  1.2 ms  vfs_read", the deeper the further in.
+  void trace(const SlowCall& slow) {
+    for (const debox_trace& t : slow.trace) {
+      const std::string time = t.wall_ns ? short_time(t.wall_ns) : "?";
+      const size_t depth = std::min<size_t>(t.depth, 30);
+      line(fit(std::string(deeper, ' ') + pad_left(time, number_width) + "  " +
+                   std::string(2 * depth, ' ') + place(t.function),
+               width_, options_.unicode));
+    }
+    if (slow.record.traces_left_out)
+      line(std::string(deeper, ' ') + "(" + counted(slow.record.traces_left_out, "call") +
+           " of functions left out)");
   }
 
   void missing() {
@@ -225,6 +257,7 @@ class SystemCallsText {
 
   const SystemCalls& calls_;
   const ReportOptions& options_;
+  const size_t width_;
   std::string out_;
 };
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
+#include "debox_records.h"
 #include "scenario.h"
 #include "testdisk.h"
 
@@ -20,30 +20,6 @@ constexpr uint32_t by_process = 1;
 constexpr uint32_t by_softirq = 3;
 constexpr uint32_t by_interrupt = 4;
 constexpr uint32_t unknown = UINT32_MAX;
-
-// What pk_debox says, by its name.
-class Records {
- public:
-  explicit Records(const std::string& text) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);)
-      if (line.starts_with("{\"what\"")) all_.push_back(json::parse(line));
-  }
-  [[nodiscard]] std::vector<json> all(const std::string& what) const {
-    std::vector<json> found;
-    for (const json& line : all_)
-      if (line.at("what") == what) found.push_back(line);
-    return found;
-  }
-  [[nodiscard]] json one(const std::string& what) const {
-    const std::vector<json> found = all(what);
-    EXPECT_FALSE(found.empty()) << what;
-    return found.empty() ? json::object() : found.front();
-  }
-
- private:
-  std::vector<json> all_;
-};
 
 class DeboxTest : public testing::TestWithParam<bool> {
  protected:

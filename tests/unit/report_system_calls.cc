@@ -12,14 +12,18 @@ namespace pkprof {
 namespace {
 
 // A record as a hostile program might have it: nothing in it is to be believed but its size.
-debox_record hostile_record() {
-  debox_record record;
-  std::memset(&record, 0xff, sizeof record);
-  return record;
+SlowCall hostile_call() {
+  SlowCall slow;
+  std::memset(&slow.record, 0xff, sizeof slow.record);
+  slow.trace.resize(3);
+  std::memset(slow.trace.data(), 0xff, 3 * sizeof slow.trace[0]);
+  slow.frames = {"\x1b[2Jmain", ""};
+  return slow;
 }
 
-debox_record slow_read() {
-  debox_record record{};
+SlowCall slow_read() {
+  SlowCall slow;
+  debox_record& record = slow.record;
   record.sequence = 42;
   record.wall_ns = 20'100'000;
   record.result = 4096;
@@ -40,7 +44,12 @@ debox_record slow_read() {
       .pid = 0, .tid = 0, .for_pid = 0, .context = DEBOX_BY_SOFTIRQ, .comm = {}};
   record.faults = 1;
   record.fault[0] = {.address = 0x7f0000001000, .minor = 0, .major = 1, .place = 1, .reserved = 0};
-  return record;
+  record.traces = 3;
+  slow.trace = {{.function = 3, .depth = 0, .begin_ns = 5, .wall_ns = 20'050'000},
+                {.function = 4, .depth = 1, .begin_ns = 300, .wall_ns = 20'000'100},
+                {.function = 9, .depth = 2, .begin_ns = 400, .wall_ns = 0}};
+  slow.frames = {"read (libc.so.6)", "answer(Request&) at server.cc:77"};
+  return slow;
 }
 
 SystemCalls some_calls() {
@@ -84,8 +93,11 @@ SystemCalls some_calls() {
                                      {999, DEBOX_BY_PROCESS, 77, "e\x1b[31mvil"},
                                      {1, DEBOX_BY_KTHREAD, 12, "kworker/0:1"}}});
   calls.sleeps.push_back({.call = "futex", .place = "", .inside = "", .count = 1, .wakers = {}});
-  calls.slowest = {slow_read(), hostile_record()};
-  calls.places = {{1, "folio_wait_bit_common+0x110"}, {2, "io_schedule+0x3f"}};
+  calls.slowest = {slow_read(), hostile_call()};
+  calls.places = {{1, "folio_wait_bit_common+0x110"},
+                  {2, "io_schedule+0x3f"},
+                  {3, "vfs_read"},
+                  {4, "ext4_file_read_iter"}};
   calls.names = {{0, "read"}};
   calls.degraded = {"3 records were lost: they came too fast"};
   return calls;
@@ -118,10 +130,13 @@ TEST(DeboxJson, OneLineForEachRecord) {
   EXPECT_TRUE(json.at("sleeps").at(0).at("waiters_exit").is_null());
   EXPECT_EQ(json.at("sleeps").at(0).at("waker").at("context"), "softirq");
   EXPECT_EQ(json.at("faults").at(0).at("major"), 1);
+  EXPECT_EQ(json.at("trace").at(1).at("function"), "ext4_file_read_iter");
+  EXPECT_EQ(json.at("trace").at(1).at("depth"), 1);
+  EXPECT_EQ(json.at("stack").at(1), "answer(Request&) at server.cc:77");
 }
 
 TEST(DeboxJson, AHostileRecordIsALine) {
-  const auto json = nlohmann::json::parse(debox_json(hostile_record(), "\xff\x1b\"", {}));
+  const auto json = nlohmann::json::parse(debox_json(hostile_call(), "\xff\x1b\"", {}));
   EXPECT_EQ(json.at("sleeps").size(), DEBOX_SLEEPS);
   EXPECT_EQ(json.at("faults").size(), DEBOX_FAULTS);
 }

@@ -3,6 +3,7 @@
 // JSON for each, with what is true beside it.
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/openat2.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -408,6 +410,58 @@ void storm(int threads, double seconds, const debox_options& options) {
        {"wrong", sum.wrong.load()}});
 }
 
+// The record of a call with the kernel's functions that it entered.
+void say_traced(const std::string& what, const debox_record* r) {
+  if (!r) die(what);
+  Json trace = Json::array();
+  const debox_trace* traces = debox_traces_of(r);
+  for (uint32_t i = 0; traces && i < r->traces; ++i)
+    trace.push_back({{"function", debox_place(traces[i].function)},
+                     {"depth", traces[i].depth},
+                     {"begin_ns", traces[i].begin_ns},
+                     {"wall_ns", traces[i].wall_ns}});
+  say(what, r,
+      {{"trace", trace},
+       {"left_out", r->traces_left_out},
+       {"sampled", (r->flags & DEBOX_SAMPLED) != 0},
+       {"start_ns", r->start_ns},
+       {"runnable_ns", r->runnable_ns}});
+}
+
+// Calls of kinds that nothing else here makes.
+void traced() {
+  const int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  int pipe_fds[2];
+  if (zero < 0 || pipe2(pipe_fds, O_CLOEXEC)) die("pipe2");
+  static char data[5][page];
+  iovec parts[5];
+  for (size_t i = 0; i < 5; ++i) parts[i] = {data[i], sizeof data[i]};
+  say_traced("readv",
+             recorded(SYS_readv, [&] { return static_cast<long>(readv(zero, parts, 5)); }));
+  say_traced("writev", recorded(SYS_writev,
+                                [&] { return static_cast<long>(writev(pipe_fds[1], parts, 3)); }));
+  open_how how{};
+  how.flags = O_RDONLY | O_CLOEXEC;
+  say_traced("openat2", recorded(SYS_openat2, [&] {
+               return syscall(SYS_openat2, AT_FDCWD, "/dev/null", &how, sizeof how);
+             }));
+  // The pipe has what was written; then this one waits for more.
+  iovec rest = {data, sizeof data};
+  readv(pipe_fds[0], &rest, 1);
+  std::jthread writer([&] {
+    nap_ms(50);
+    (void)!write(pipe_fds[1], "x", 1);
+  });
+  say_traced("preadv2", recorded(SYS_preadv2, [&] {
+               return static_cast<long>(preadv2(pipe_fds[0], &rest, 1, -1, 0));
+             }));
+  // Long enough for samples.
+  constexpr size_t size = size_t{64} << 20;
+  std::vector<char> large(size);
+  say_traced("read",
+             recorded(SYS_read, [&] { return static_cast<long>(read(zero, large.data(), size)); }));
+}
+
 // Naps of a millisecond, at least. Of how many is less said, although the kernel did put us to
 // sleep?
 void nap_often(uint32_t naps) {
@@ -439,18 +493,27 @@ int run(int argc, char** argv) {
   double wait_s = 0;
   int storming = 0;
   uint32_t naps = 0;
+  bool tracing = false;
   app.add("--all-calls", all_calls, "The kernel side records each, none is marked");
   app.add("--others", others, "That wait for the same").positive();
   app.add("--file", path, "To be read");
   app.add("--records", records, "That are kept").positive();
   app.add("--calls", calls, "Of which so many are kept").positive();
   app.add("--naps", naps, "A millisecond each, nothing else").positive();
+  app.add("--trace", tracing, "Calls of which the kernel's functions are of interest");
   app.add("--storm", storming, "Threads that make calls all the time, for two seconds").positive();
   app.add("--wait", wait_s, "Seconds to wait for being served");
   if (const auto end = app.parse(argc, argv)) return *end;
   debox_options options = DEBOX_OPTIONS_INIT;
   options.mode = all_calls ? DEBOX_ALL_CALLS : DEBOX_MARKED_CALLS;
   options.records = records;
+  if (tracing) {
+    options.parts |= DEBOX_PART_TRACE;
+    options.traces = 1000;
+    const debox::On on(options);
+    traced();
+    return 0;
+  }
   if (naps) {
     const debox::On on(options);
     nap_often(naps);
