@@ -75,14 +75,18 @@ int watch(Options& o, const CommandLine& line) {
       return lines->write(debox_json(slow, call, places));
     };
   }
+  ReportOptions how = terminal_options();
+  how.limit = o.rows;
+  if (o.debox.interval > 0)
+    o.debox.show = [&how](const SystemCalls& since) {
+      return print(system_calls_text(since, how) + "\n");
+    };
   const auto run = watch_calls(o.debox);
   if (!run) return complain(run.error().message, exit_failure);
   if (!run->command_error.empty()) return complain(run->command_error, run->command_status);
   if (lines && !lines->finish()) return complain(lines->error(), exit_failure);
   const bool no_table = o.debox.serve_only || (o.debox.command.empty() && o.debox.pids.empty());
   if (o.output == "-" || no_table) return run->command_status;
-  ReportOptions how = terminal_options();
-  how.limit = o.rows;
   return print(system_calls_text(run->calls, how)) ? run->command_status : exit_failure;
 }
 
@@ -104,6 +108,9 @@ void add_debox(ArgParser& parser, CommandLine& line) {
   sub.add("-d,--duration", options->debox.seconds, "Stop after that many seconds")
       .type("SECONDS")
       .positive();
+  sub.add("--interval", options->debox.interval, "Show what came since, every so often")
+      .type("SECONDS")
+      .range(0.1, 86400.0);
   sub.add("-o,--output", options->output, "Keep the records, a line of JSON each; -: print them")
       .type("FILE");
   sub.add("--min-time", options->min_us, "Keep those of calls that take at least so long")

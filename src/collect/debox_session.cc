@@ -60,7 +60,9 @@ class DeboxSession {
   Result<> choose_traced(const KernelFacts& facts, DeboxSideOptions& side);
   void name_places();
   [[nodiscard]] std::string place_name(uint64_t address) const;
-  [[nodiscard]] SystemCalls result() const;
+  [[nodiscard]] SystemCalls result() const;  // so far
+  void show_interval();
+  [[nodiscard]] uint64_t interval_ns() const;
   [[nodiscard]] std::vector<std::string> missing() const;
 
   const DeboxOptions& options_;
@@ -81,6 +83,8 @@ class DeboxSession {
   std::vector<SlowCall> slowest_;  // a heap: the one that is to go first is in front
   bool wanted_ = true;
   uint64_t own_cpu_ns_ = 0;  // of this process: up to the start, then while it went on
+  SystemCalls shown_;        // as it was when it was shown last
+  uint64_t next_shown_ = 0;
   uint64_t started_ = 0;
   uint64_t stopped_ = 0;
 };
@@ -334,6 +338,7 @@ Result<> DeboxSession::wait() {
     const uint64_t now = monotonic_ns();
     if (now >= end) break;
     uint64_t next = std::min({now + look_interval_ns, end, cost_->turn(now)});
+    if (options_.show) next = std::min(next, next_shown_);
     if (elsewhere_) next = std::min(next, elsewhere_->turn());
     const uint64_t then = monotonic_ns();
     const uint64_t left = next > then ? next - then : 0;
@@ -342,8 +347,23 @@ Result<> DeboxSession::wait() {
     if ((fds[0].revents & POLLIN) && signals_.take()) break;
     for (DeboxServer& server : servers_) server.serve();
     if (auto r = take(); !r) return r;
+    show_interval();
   }
   return {};
+}
+
+void DeboxSession::show_interval() {
+  const uint64_t now = monotonic_ns();
+  if (!options_.show || now < next_shown_) return;
+  name_places();
+  SystemCalls whole = result();
+  wanted_ = wanted_ && options_.show(calls_since(whole, shown_));
+  shown_ = std::move(whole);
+  next_shown_ += interval_ns();
+}
+
+uint64_t DeboxSession::interval_ns() const {
+  return static_cast<uint64_t>(options_.interval * 1e9);
 }
 
 std::vector<std::string> DeboxSession::missing() const {
@@ -356,8 +376,8 @@ std::vector<std::string> DeboxSession::missing() const {
   say(stats.kinds_full, "calls are in no row: there are too many kinds of them");
   say(stats.places_full, "times a place had no room: it has no name");
   say(stats.unseen,
-      "times a thread was back on its CPU and had not been seen to come: how long it was gone is "
-      "the scheduler's word, who woke it is not known");
+      "times a thread came back to its CPU unseen: how long it was gone is the scheduler's word, "
+      "its waker is not known");
   say(stats.sleeps_full, "sleeps are in no row: there are too many places");
   for (const DeboxServer& server : servers_)
     if (child_ && !options_.serve_only)
@@ -373,10 +393,10 @@ SystemCalls DeboxSession::result() const {
   SystemCalls out;
   for (size_t i = 0; i < options_.command.size(); ++i)
     out.command += (i ? " " : "") + options_.command[i];
-  out.duration_ns = stopped_ - started_;
+  out.duration_ns = (stopped_ ? stopped_ : monotonic_ns()) - started_;
   out.cost_kernel_ns =
       elsewhere_ns_ + static_cast<uint64_t>(cost_->share() * static_cast<double>(out.duration_ns));
-  out.cost_user_ns = own_cpu_ns_;
+  out.cost_user_ns = stopped_ ? own_cpu_ns_ : own_cpu_ns() - own_cpu_ns_;
   for (const auto& [number, c] : side_->calls()) {
     CallKind kind{.name = kind_name(number),
                   .count = c.count,
@@ -435,6 +455,7 @@ Result<DeboxRun> DeboxSession::run() {
   DeboxRun out;
   if (auto r = prepare(); !r) return std::unexpected(r.error());
   started_ = monotonic_ns();
+  next_shown_ = started_ + interval_ns();
   own_cpu_ns_ = own_cpu_ns();
   if (child_)
     if (auto r = child_->go(); !r) {

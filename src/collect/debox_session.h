@@ -28,6 +28,8 @@ struct DeboxOptions {
   size_t slowest = 10;   // of which the whole record is kept
   // Functions of the kernel, or patterns, that a call's trace is of; none: no traces.
   std::vector<std::string> trace;
+  double interval = 0;  // seconds; 0: not shown before the end
+  std::function<bool(const SystemCalls& since)> show;  // what came since; false ends it
   bool stacks = false;  // of the program, of calls whose record is kept
   // Whole records of all calls that take at least so long are handed over as they come, with the
   // call's name and names of places. False ends it.

@@ -31,6 +31,14 @@ void Durations::add(size_t bucket, uint64_t count) {
   count_ += count;
 }
 
+void Durations::subtract(const Durations& before) {
+  count_ = 0;
+  for (size_t i = 0; i < buckets; ++i) {
+    counts_[i] -= std::min(counts_[i], before.counts_[i]);
+    count_ += counts_[i];
+  }
+}
+
 uint64_t Durations::percentile_ns(double share) const {
   if (count_ == 0) return 0;
   const double wanted = std::clamp(share, 0.0, 1.0) * static_cast<double>(count_);

@@ -22,6 +22,8 @@ class Durations {
   [[nodiscard]] static size_t bucket_of(uint64_t ns);
 
   void add(size_t bucket, uint64_t count);
+  // Takes away what was there at an earlier time.
+  void subtract(const Durations& before);
   [[nodiscard]] uint64_t count() const { return count_; }
   // The duration that a share of all, 0 to 1, does not exceed, as if they were spread evenly over
   // each bucket; 0 where there are none.

@@ -105,4 +105,9 @@ struct SystemCalls {
   }
 };
 
+// What came after `before`, an earlier state of the same: its calls, and those of its places. The
+// longest times are of calls that ended since, and of places the longest ever. Slowest calls are
+// left out.
+[[nodiscard]] SystemCalls calls_since(const SystemCalls& now, const SystemCalls& before);
+
 }  // namespace pkprof

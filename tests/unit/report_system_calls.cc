@@ -119,6 +119,38 @@ TEST(SystemCallsText, OfNothing) {
   test::expect_harmless(system_calls_text({}, {}));
 }
 
+TEST(SystemCalls, SinceAnEarlierTime) {
+  SystemCalls before = some_calls();
+  SystemCalls now = before;
+  EXPECT_TRUE(calls_since(now, before).kinds.empty());
+  EXPECT_TRUE(calls_since(now, before).sleeps.empty());
+  CallKind& getppid = now.kinds.at(1);
+  getppid.count += 10;
+  getppid.total_ns += 2'000;
+  getppid.durations.add(Durations::bucket_of(200), 10);
+  getppid.longest_ns = 210;
+  SleepPlace& place = now.sleeps.at(0);
+  place.count += 5;
+  place.total_ns += 1'000'000;
+  place.wakers.at(2).count += 5;
+  const SystemCalls since = calls_since(now, before);
+  ASSERT_EQ(since.kinds.size(), 1);
+  EXPECT_EQ(since.kinds[0].name, "getppid");
+  EXPECT_EQ(since.kinds[0].count, 10);
+  EXPECT_EQ(since.kinds[0].total_ns, 2'000);
+  EXPECT_EQ(since.kinds[0].durations.count(), 10);
+  EXPECT_GE(since.kinds[0].durations.percentile_ns(0.01), 190);
+  EXPECT_EQ(since.kinds[0].longest_ns, 208);  // as far as the histogram knows
+  ASSERT_EQ(since.sleeps.size(), 1);
+  EXPECT_EQ(since.sleeps[0].count, 5);
+  EXPECT_EQ(since.sleeps[0].longest_ns, 1'000'000);
+  ASSERT_EQ(since.sleeps[0].wakers.size(), 1);
+  EXPECT_EQ(since.sleeps[0].wakers[0].count, 5);
+  // What is new since is there whole.
+  before.kinds.pop_back();
+  EXPECT_EQ(calls_since(now, before).kinds.at(0).count, 11);
+}
+
 TEST(DeboxJson, OneLineForEachRecord) {
   const std::string line = debox_json(slow_read(), "read", some_calls().places);
   EXPECT_EQ(line.find('\n'), line.size() - 1);
