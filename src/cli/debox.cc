@@ -126,6 +126,9 @@ void add_debox(ArgParser& parser, CommandLine& line) {
           "record is kept, in order, with times")
       .separated_by(',')
       .type("GLOB[,GLOB...]");
+  sub.add("--lines,!--no-lines", options->debox.lines,
+          "Files and lines of places in the kernel, or --no-lines (default: --lines, where the "
+          "kernel's debug information is installed)");
   sub.add("--stacks", options->debox.stacks,
           "The program's stack of each call whose record is kept");
   sub.add("--no-async", options->no_async,

@@ -21,6 +21,7 @@
 #include "collect/signals.h"
 #include "collect/sources.h"
 #include "debox/debox_wire.h"
+#include "symbol/kernel_lines.h"
 
 namespace pkprof {
 namespace {
@@ -59,7 +60,7 @@ class DeboxSession {
   [[nodiscard]] std::vector<std::string> frames_of(const SlowCall& slow);
   Result<> choose_traced(const KernelFacts& facts, DeboxSideOptions& side);
   void name_places();
-  [[nodiscard]] std::string place_name(uint64_t address) const;
+  [[nodiscard]] std::string place_name(uint64_t address);
   [[nodiscard]] SystemCalls result() const;  // so far
   void show_interval();
   [[nodiscard]] uint64_t interval_ns() const;
@@ -69,6 +70,7 @@ class DeboxSession {
   Signals signals_;
   std::optional<Child> child_;
   std::optional<KernelSymbols> symbols_;
+  std::optional<KernelLines> lines_;
   UserSymbols users_{{.root = {}, .lines = true}};
   std::optional<DeboxSide> side_;
   std::string server_name_;  // for the command and what it begins
@@ -110,6 +112,8 @@ Result<> DeboxSession::prepare() {
   DeboxSideOptions wanted{
       .symbols = symbols_ ? &*symbols_ : nullptr, .traced = {}, .stacks = options_.stacks};
   if (auto r = choose_traced(*facts, wanted); !r) return r;
+  if (options_.lines && symbols_)
+    if (auto lines = KernelLines::open(*symbols_, {})) lines_.emplace(std::move(*lines));
   auto side = DeboxSide::load(*facts, wanted);
   if (!side) return std::unexpected(side.error());
   side_.emplace(std::move(*side));
@@ -229,7 +233,7 @@ Result<> DeboxSession::watch(uint32_t pid) {
   return {};
 }
 
-std::string DeboxSession::place_name(uint64_t address) const {
+std::string DeboxSession::place_name(uint64_t address) {
   if (!symbols_) return "";
   const KernelSymbol* symbol = symbols_->find(address);
   if (!symbol) return "";
@@ -238,7 +242,10 @@ std::string DeboxSession::place_name(uint64_t address) const {
   char offset[24];
   std::snprintf(offset, sizeof offset, "+0x%llx",
                 static_cast<unsigned long long>(address - symbol->start));
-  return name + offset;
+  const std::string place = name + offset;
+  if (!lines_) return place;
+  const SourceLine line = lines_->find(address - 1);  // behind a call
+  return line.line ? place + " at " + line.file + ":" + std::to_string(line.line) : place;
 }
 
 void DeboxSession::name_places() {

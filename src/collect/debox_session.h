@@ -30,6 +30,7 @@ struct DeboxOptions {
   std::vector<std::string> trace;
   double interval = 0;  // seconds; 0: not shown before the end
   std::function<bool(const SystemCalls& since)> show;  // what came since; false ends it
+  bool lines = true;    // files and lines of places in the kernel, where they are to be had
   bool stacks = false;  // of the program, of calls whose record is kept
   // Whole records of all calls that take at least so long are handed over as they come, with the
   // call's name and names of places. False ends it.

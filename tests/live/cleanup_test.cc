@@ -102,6 +102,34 @@ TEST_F(CleanupTest, NothingIsLeftAfterKill9) {
   EXPECT_TRUE(std::filesystem::is_empty(dir_.path()));
 }
 
+// The program that uses the library goes on, and has its records' times.
+TEST_F(CleanupTest, NothingIsLeftOfDebox) {
+  if (find_program("bpftool").empty()) GTEST_SKIP() << "needs bpftool";
+  Running program({testnet::sibling("pk_debox"), "--wait", "2", "--naps", "20000"});
+  Running pkprof(pkprof_argv({"debox", "--no-async", "-p", std::to_string(program.pid())}));
+  const std::set<std::string> objects = objects_while_recording(pkprof);
+  EXPECT_GE(objects.size(), 10);
+  for (const std::string& object : objects) EXPECT_TRUE(exists(object)) << object;
+  pkprof.signal(SIGKILL);
+  EXPECT_EQ(pkprof.wait(), 128 + SIGKILL);
+  expect_gone(objects);
+  EXPECT_EQ(kill(program.pid(), 0), 0);
+}
+
+// A program that is served holds the memory of its own records, as long as it lives.
+TEST_F(CleanupTest, NothingIsLeftOfDeboxThatServed) {
+  if (find_program("bpftool").empty()) GTEST_SKIP() << "needs bpftool";
+  Running pkprof(pkprof_argv(
+      {"debox", "--no-async", "--serve", "--", testnet::sibling("pk_debox"), "--naps", "20000"}));
+  const std::set<std::string> objects = objects_while_recording(pkprof);
+  std::set<int> family = with_children(pkprof.pid(), 1);
+  family.erase(pkprof.pid());
+  pkprof.signal(SIGKILL);
+  EXPECT_EQ(pkprof.wait(), 128 + SIGKILL);
+  for (const int pid : family) kill(pid, SIGKILL);
+  expect_gone(objects);
+}
+
 TEST_F(CleanupTest, NothingIsLeftAfterTheEnd) {
   if (find_program("bpftool").empty()) GTEST_SKIP() << "needs bpftool";
   const std::set<std::string> pinned_before = pins();
