@@ -259,8 +259,50 @@ TEST_F(DeboxToolTest, AttachesToAProgramThatMarksItsCalls) {
   expect_sleep(records.all("sleep").at(0).at("record"), "nanosleep");
 }
 
+// The program with the library in it, under a sanitizer: what that finds ends it with a status of
+// its own.
+class DeboxSanitizedTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    skip_unless_able();
+    program_ = testnet::sibling(std::string("pk_debox_") + GetParam());
+    if (find_program(program_).empty()) GTEST_SKIP() << "needs " << program_;
+  }
+
+  void expect_clean(Argv arguments) const {
+    for (const char* mode : {"", "--all-calls"}) {
+      Argv command{"debox", "--no-async", "--", program_};
+      command.insert(command.end(), arguments.begin(), arguments.end());
+      if (*mode) command.emplace_back(mode);
+      const Finished done = run_pkprof(command);
+      EXPECT_EQ(done.status, 0) << done.err << done.out;
+      EXPECT_EQ(done.err.find("Sanitizer"), std::string::npos) << done.err;
+      EXPECT_NE(done.out.find("{\"what\""), std::string::npos) << done.out;
+    }
+  }
+
+  std::string program_;
+  Turn turn_;
+};
+
+TEST_P(DeboxSanitizedTest, EveryKindOfCall) {
+  const TempDir dir;
+  expect_clean({"--others", "2", "--file", dir.file("file")});
+}
+
+TEST_P(DeboxSanitizedTest, ManyThreads) {
+  expect_clean({"--storm", "64", "--records", "64"});
+}
+
+TEST_P(DeboxSanitizedTest, Traces) {
+  expect_clean({"--trace"});
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes, DeboxTest, testing::Bool(),
                          [](const auto& of) { return of.param ? "AllCalls" : "Marked"; });
+
+INSTANTIATE_TEST_SUITE_P(By, DeboxSanitizedTest, testing::Values("address", "thread"),
+                         [](const auto& by) { return by.param; });
 
 }  // namespace
 }  // namespace pkprof::live
