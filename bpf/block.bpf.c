@@ -11,6 +11,7 @@
 #include "block.bpf.h"
 
 #include "calls.bpf.h"
+#include "debox_charge.bpf.h"
 #include "hook.bpf.h"
 #include "interrupt.bpf.h"
 
@@ -192,6 +193,8 @@ int BPF_PROG(pk_block_rq_complete, struct request *rq, int error, unsigned int b
 	c->done = disk_window ? pk_giver(pk_bio_object(bio ? bio : pk_plain(c, rq))) :
 				PK_UNWATCHED_PARTY;
 	c->done_in = pk_interrupts(c);
+	if (config.debox)
+		pk_tell_done(c->done, c->done_in);
 	if (pk_calls_wanted(c))
 		pk_calls_are_for_party(c, c->done, PK_BASIS_SUBMITTER);
 	pk_vote(c, pk_disk_object(), c->done, pk_cost_of_end(bytes), PK_VOTE_FADES);

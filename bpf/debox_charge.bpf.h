@@ -76,4 +76,18 @@ static __always_inline int pk_tell_debox(struct pk_key *key, __u64 ns)
 	return pk_tell_thread((served & ~PK_ANY_THREAD) >> 32, (served & PK_ANY_THREAD) != 0, ns);
 }
 
+/* A disk request for this party was completed in this interrupt. */
+static __always_inline void pk_tell_done(__u64 party, __u64 interrupts)
+{
+	__u32 zero = 0, cpu = bpf_get_smp_processor_id() & (DB_CPUS - 1);
+	void *memory = bpf_map_lookup_elem(&debox_memory, &zero);
+	struct db_done *done;
+
+	if (!memory)
+		return;
+	done = memory + config.debox_done + cpu * sizeof(struct db_done);
+	done->interrupts = interrupts;
+	done->tid = party & PK_OBJECT ? 0 : (party & ~PK_ANY_THREAD) >> 32;
+}
+
 #endif

@@ -222,6 +222,7 @@ struct task_struct {
 	void *stack;
 	unsigned long min_flt;
 	unsigned long maj_flt;
+	unsigned in_iowait : 1;
 	char comm[16];
 };
 

@@ -6,6 +6,7 @@
 #ifndef PKPROF_RUN_BPF_H
 #define PKPROF_RUN_BPF_H
 
+#include "percpu.bpf.h"
 #include "state.bpf.h"
 
 #define PK_RUNS_UNKNOWN (~0U)
@@ -64,22 +65,9 @@ static __always_inline int pk_in_interrupt(struct pk_cpu *c)
 /* Grows with every device's interrupt and every softirq on this CPU; 0 when not known. */
 static __always_inline __u64 pk_interrupts(struct pk_cpu *c)
 {
-	struct {
-		__u64 irqs;
-		__u32 softirqs[10];
-	} seen = {};
-	__u64 base = c->percpu + config.kernel_stat;
-
 	if (!c->percpu || !config.kernel_stat)
 		return 0;
-	bpf_probe_read_kernel(&seen.irqs, sizeof(seen.irqs),
-			      (void *)(base + bpf_core_field_offset(struct kernel_stat, irqs_sum)));
-	bpf_probe_read_kernel(&seen.softirqs, sizeof(seen.softirqs),
-			      (void *)(base + bpf_core_field_offset(struct kernel_stat, softirqs)));
-#pragma unroll
-	for (__u32 i = 0; i < 10; i++)
-		seen.irqs += seen.softirqs[i];
-	return seen.irqs;
+	return interrupts_counted(c->percpu + config.kernel_stat);
 }
 
 /* Opens the CPU's own account: the next hook that knows in this run will settle it. */

@@ -279,8 +279,25 @@ static __always_inline __u32 db_context(struct db_cpu *c, struct task_struct *ta
 	return task->flags & PF_KTHREAD ? DEBOX_BY_KTHREAD : DEBOX_BY_PROCESS;
 }
 
+/*
+ * Whom the interrupt was for that wakes a thread from waiting for a disk: whoever asked for the
+ * request that it completed. 0: not known.
+ */
+static __always_inline __u32 db_interrupt_for(struct db_cpu *c, struct task_struct *woken)
+{
+	struct db_done *done = &db_done[bpf_get_smp_processor_id() & (DB_CPUS - 1)];
+	struct db_thread *t;
+
+	if (!done->tid || !c->percpu || !db_config.kernel_stat ||
+	    !BPF_CORE_READ_BITFIELD_PROBED(woken, in_iowait) ||
+	    done->interrupts != interrupts_counted(c->percpu + db_config.kernel_stat))
+		return 0;
+	t = db_find(done->tid);
+	return t ? t->pid : done->tid;
+}
+
 /* By the one who wakes, with the sleeper's lock held: nobody else writes to its entry now. */
-static __noinline int db_wakes(struct db_cpu *c, struct db_thread *t)
+static __noinline int db_wakes(struct db_cpu *c, struct db_thread *t, __u64 woken)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct debox_record *r;
@@ -300,8 +317,11 @@ static __noinline int db_wakes(struct db_cpu *c, struct db_thread *t)
 	s->waiters_exit = db_waiters(c, t);
 	__builtin_memset(&s->waker, 0, sizeof(s->waker));
 	s->waker.context = db_context(c, task);
-	if (s->waker.context == DEBOX_BY_INTERRUPT || s->waker.context == DEBOX_BY_SOFTIRQ)
-		return 0; /* whom it has interrupted has no part in it */
+	if (s->waker.context == DEBOX_BY_INTERRUPT || s->waker.context == DEBOX_BY_SOFTIRQ) {
+		/* Whom it has interrupted has no part in it. */
+		s->waker.for_pid = db_interrupt_for(c, (void *)woken);
+		return 0;
+	}
 	if (s->waker.context == DEBOX_BY_PROCESS)
 		s->waker.pid = task->tgid;
 	s->waker.tid = task->pid;
@@ -323,7 +343,7 @@ int db_sched_waking(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	task = bpf_get_current_task_btf();
 	db_within(task, 1);
-	db_wakes(c, t);
+	db_wakes(c, t, ctx->args[0]);
 	db_within(task, -1);
 	return 0;
 }

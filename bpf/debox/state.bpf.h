@@ -9,7 +9,7 @@
 #ifndef DEBOX_STATE_BPF_H
 #define DEBOX_STATE_BPF_H
 
-#include "../kernel.bpf.h"
+#include "../percpu.bpf.h"
 
 #include "pkprof/debox_abi.h"
 
@@ -179,6 +179,7 @@ extern struct db_functions db_functions SEC(".maps");
 extern const volatile struct db_config db_config;
 extern __u32 db_tids[DB_SETS * DB_WAYS];
 extern struct db_thread db_threads[DB_SETS * DB_WAYS];
+extern struct db_done db_done[DB_CPUS];
 extern __u32 db_place_count;
 extern volatile __u64 db_left_out[2 * DB_CALLS / 64]; /* kinds of calls that are of no interest */
 extern volatile __u64 db_slow_ns; /* calls that take longer are to be seen whole */

@@ -324,7 +324,8 @@ struct pk_config {
 	__u64 calls;              /* calls of functions are counted, too */
 	__u64 debox;              /* DeBox's threads are told what is done for them elsewhere */
 	__u64 debox_tids;         /* where in its memory the threads' numbers are, */
-	__u64 debox_threads;      /* and the threads */
+	__u64 debox_threads;      /* and the threads, */
+	__u64 debox_done;         /* and what CPUs completed last */
 };
 
 /*

@@ -27,6 +27,7 @@ enum {
 	DB_OPEN = 64,      /* of a trace: functions in one another */
 	DB_PIECES = 4,     /* of the trace of a thread whose program does not read it */
 	DB_USER_FRAMES = 64,
+	DB_CPUS = 1024, /* a power of two */
 };
 
 /* Entries of a trace in as many pieces. */
@@ -114,6 +115,7 @@ struct db_config {
 	__u64 seed; /* of the numbers of what is waited for, so that they give no address away */
 	__u64 runqueues; /* offsets in the per-CPU area */
 	__u64 preempt_count;
+	__u64 kernel_stat;
 	__u64 scheduling; /* the scheduler's functions, and those of locks that sleep */
 	__u64 scheduling_end;
 	__u64 wake_page; /* functions by which waiters are woken */
@@ -142,6 +144,12 @@ struct db_watched {
 	__u32 others; /* of a process's first thread: how many others it has */
 	__u32 pad;
 	__u64 mark;
+};
+
+/* The disk request that a CPU completed last: told by a recording beside. */
+struct db_done {
+	__u64 interrupts; /* which run of an interrupt or a softirq that was */
+	__u64 tid;        /* of the thread that it was for; 0: not known */
 };
 
 /* Calls of one kind, on one CPU. */

@@ -39,7 +39,9 @@ enum debox_context {
 struct debox_waker {
   __u32 pid;
   __u32 tid;
-  __u32 for_pid; /* process for which the interrupt, or the kernel's thread, was; 0: not known */
+  /* Of an interrupt that completed a disk request: the process that asked for it; of a process that
+   * is not looked at, its thread. 0: not known. */
+  __u32 for_pid;
   __u32 context; /* enum debox_context */
   char comm[DEBOX_COMM];
 };

@@ -95,6 +95,7 @@ uint64_t address_of(const KernelSymbols& symbols, const char* name) {
 void tell(db_config& config, const KernelFacts& facts, const KernelSymbols* symbols) {
   config.runqueues = facts.percpu_offset("runqueues");
   config.preempt_count = facts.preempt_count_offset();
+  config.kernel_stat = facts.percpu_offset("kstat");
   for (const uint32_t number : moving) config.moves[number / 64] |= uint64_t{1} << (number % 64);
   for (const uint32_t number : moving_compat)
     config.moves[(DB_CALLS + number) / 64] |= uint64_t{1} << (number % 64);
@@ -534,7 +535,8 @@ DeboxMemory DeboxSide::memory() const {
   return {.memory = bpf_map__fd(s.maps.bss),
           .areas = bpf_map__fd(s.maps.db_areas),
           .tids = offset(s.bss->db_tids),
-          .threads = offset(s.bss->db_threads)};
+          .threads = offset(s.bss->db_threads),
+          .done = offset(s.bss->db_done)};
 }
 
 int DeboxSide::records_fd() const {

@@ -111,6 +111,7 @@ Result<> KernelSide::Impl::share_memory_with_debox() {
   s->rodata->config.debox = 1;
   s->rodata->config.debox_tids = debox.tids;
   s->rodata->config.debox_threads = debox.threads;
+  s->rodata->config.debox_done = debox.done;
   return {};
 }
 

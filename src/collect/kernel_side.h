@@ -34,6 +34,7 @@ struct DeboxMemory {
   int areas = -1;
   uint64_t tids = 0;
   uint64_t threads = 0;
+  uint64_t done = 0;
 };
 
 struct KernelSideOptions {

@@ -3,6 +3,11 @@
 // calls recorded; and the table of pkprof debox.
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,6 +26,15 @@ constexpr uint32_t by_softirq = 3;
 constexpr uint32_t by_interrupt = 4;
 constexpr uint32_t unknown = UINT32_MAX;
 
+// On a device that has a driver of its own: not in memory, nor on a loop device.
+bool lies_on_a_disk(const char* path) {
+  struct stat info{};
+  if (stat(path, &info)) return false;
+  const std::string device = "/sys/dev/block/" + std::to_string(major(info.st_dev)) + ":" +
+                             std::to_string(minor(info.st_dev));
+  return std::filesystem::exists(device) && !std::filesystem::exists(device + "/loop");
+}
+
 class DeboxTest : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -29,11 +43,16 @@ class DeboxTest : public testing::TestWithParam<bool> {
     auto disk = testnet::Disk::create({});
     if (!disk) GTEST_SKIP() << disk.error().message;
     disk_.emplace(std::move(*disk));
+    file_ = disk_->path("file");
   }
 
   // The files that it reads are on a disk of their own.
-  Records records_of(const Argv& arguments) {
-    Argv command{"debox", "--", testnet::sibling("pk_debox"), "--file", disk_->path("file")};
+  Records records_of(const Argv& arguments, const Argv& options = {}) {
+    Argv command{"debox"};
+    command.insert(command.end(), options.begin(), options.end());
+    for (const std::string& word :
+         {std::string("--"), testnet::sibling("pk_debox"), std::string("--file"), file_})
+      command.push_back(word);
     if (GetParam()) command.emplace_back("--all-calls");
     command.insert(command.end(), arguments.begin(), arguments.end());
     const Finished done = run_pkprof(command);
@@ -43,6 +62,7 @@ class DeboxTest : public testing::TestWithParam<bool> {
 
   Turn turn_;
   std::optional<testnet::Disk> disk_;
+  std::string file_;  // that it reads
 };
 
 uint64_t number(const json& of, const char* name) {
@@ -156,6 +176,26 @@ TEST_P(DeboxTest, RecordsSayWhatCallsDid) {
   EXPECT_EQ(number(restarted.at("record"), "restarts"), 1);
 
   EXPECT_EQ(number(records.one("forked").at("truth"), "status"), 0);
+}
+
+// A disk whose requests end in interrupts: the one that wakes a reader is for whoever asked for the
+// pages, itself or another.
+TEST_P(DeboxTest, InterruptsAreForWhoAskedForTheRequest) {
+  if (!lies_on_a_disk("/var/tmp")) GTEST_SKIP() << "needs /var/tmp on a disk of its own kind";
+  file_ = "/var/tmp/pk_debox." + std::to_string(getpid());
+  const Records records = records_of({}, {"--budget", "100"});
+  const json own = records.one("read from disk");
+  bool known = false;
+  for (const json& sleep : own.at("record").at("sleeps")) {
+    const uint64_t context = number(sleep, "waker_context");
+    if (context != by_softirq && context != by_interrupt) continue;
+    known = true;
+    EXPECT_EQ(sleep.at("waker_for"), own.at("record").at("pid")) << own;
+  }
+  EXPECT_TRUE(known) << own;
+  const json another = records.one("read by another");
+  EXPECT_EQ(another.at("record").at("sleeps").at(0).at("waker_for"),
+            another.at("truth").at("child"));
 }
 
 TEST_P(DeboxTest, WhatIsOverwrittenIsCounted) {

@@ -58,6 +58,7 @@ Json json_of(const debox_record& r) {
          {"waiters_exit", s.waiters_exit},
          {"waker_context", s.waker.context},
          {"waker_tid", s.waker.tid},
+         {"waker_for", s.waker.for_pid},
          {"waker_comm", std::string(s.waker.comm, strnlen(s.waker.comm, DEBOX_COMM))}});
   Json faults = Json::array();
   for (const debox_fault& f : debox::faults(r))
@@ -275,11 +276,34 @@ void reading(const std::string& path) {
   const auto read_all = [&] { return static_cast<long>(pread(fd, data.data(), size, 0)); };
   // A disk that lies in memory may be there before the call looks for it.
   const debox_record* r = nullptr;
-  for (int i = 0; i < 10 && !(r && r->voluntary && !(r->flags & DEBOX_UNSEEN)); ++i) {
+  for (int i = 0; i < 200 && !(r && r->voluntary && !(r->flags & DEBOX_UNSEEN)); ++i) {
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     r = recorded(SYS_pread64, read_all);
   }
   say("read from disk", r, {{"bytes", size}});
+  // What another process has asked for is waited for, where it is not there yet.
+  for (int i = 0; i < 200; ++i) {
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    int asked[2];
+    if (pipe2(asked, O_CLOEXEC)) die("pipe2");
+    const pid_t child = fork();
+    if (child == 0) {
+      posix_fadvise(fd, 0, size, POSIX_FADV_WILLNEED);
+      (void)!write(asked[1], "x", 1);
+      _exit(0);
+    }
+    char byte;
+    (void)!read(asked[0], &byte, 1);
+    r = recorded(SYS_pread64, read_all);
+    close(asked[0]);
+    close(asked[1]);
+    waitpid(child, nullptr, 0);
+    if (!r || !r->sleeps || r->sleep[0].waker.for_pid != static_cast<uint32_t>(child)) continue;
+    say("read by another", r, {{"child", child}});
+    break;
+  }
+  posix_fadvise(fd, 0, size, POSIX_FADV_WILLNEED);
+  read_all();
   say("read from memory", recorded(SYS_pread64, read_all), {{"bytes", size}});
   unlink(path.c_str());
 }
