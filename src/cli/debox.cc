@@ -10,6 +10,7 @@
 #include "cli/terminal.h"
 #include "collect/debox_session.h"
 #include "export/debox_json.h"
+#include "report/clean.h"
 #include "report/system_calls_text.h"
 
 namespace pkprof {
@@ -63,6 +64,8 @@ int watch(Options& o, const CommandLine& line) {
   if (o.debox.command.empty() && o.debox.pids.empty() && o.debox.attach.empty())
     return complain("whose system calls? Name a command behind --, or processes with -p",
                     exit_usage);
+  if (o.debox.interval > 0 && o.output == "-")
+    return complain("--interval and -o - both want standard output", exit_usage);
   o.debox.elsewhere = !o.no_async;
   o.debox.budget = o.budget_percent / 100;
   o.debox.min_ns = static_cast<uint64_t>(o.min_us * 1000);
@@ -86,7 +89,11 @@ int watch(Options& o, const CommandLine& line) {
   if (!run->command_error.empty()) return complain(run->command_error, run->command_status);
   if (lines && !lines->finish()) return complain(lines->error(), exit_failure);
   const bool no_table = o.debox.serve_only || (o.debox.command.empty() && o.debox.pids.empty());
-  if (o.output == "-" || no_table) return run->command_status;
+  if (o.output == "-" || no_table) {
+    for (const std::string& sentence : run->calls.degraded)
+      std::fprintf(stderr, "pkprof: %s\n", clean(sentence, false).c_str());
+    return run->command_status;
+  }
   return print(system_calls_text(run->calls, how)) ? run->command_status : exit_failure;
 }
 

@@ -270,6 +270,8 @@ std::vector<std::string> DeboxSession::frames_of(const SlowCall& slow) {
   }
   for (size_t i = 0; i < slow.stack.size(); ++i) {
     const UserFrame frame = find(slow.stack[i] - (i ? 1 : 0));
+    // Code without frame pointers leads anywhere.
+    if (i && frame.map.start == frame.map.end) break;
     std::string text = frame.function;
     if (text.empty()) {
       char address[24];
