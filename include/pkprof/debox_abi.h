@@ -31,7 +31,7 @@ enum {
 };
 
 /* Entries of a trace in as many pieces. */
-#define DB_OWN_TRACES ((__u32)DB_PIECES * (__u32)DEBOX_TRACES)
+#define DB_OWN_TRACES ((__u64)DB_PIECES * (__u64)DEBOX_TRACES)
 
 /* What is wanted of a thread. */
 enum db_wants {

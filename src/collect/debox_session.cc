@@ -237,12 +237,12 @@ std::string DeboxSession::place_name(uint64_t address) {
   if (!symbols_) return "";
   const KernelSymbol* symbol = symbols_->find(address);
   if (!symbol) return "";
-  const std::string name(symbol->name);
-  if (address == symbol->start) return name;
+  std::string place(symbol->name);
+  if (address == symbol->start) return place;
   char offset[24];
   std::snprintf(offset, sizeof offset, "+0x%llx",
                 static_cast<unsigned long long>(address - symbol->start));
-  const std::string place = name + offset;
+  place += offset;
   if (!lines_) return place;
   const SourceLine line = lines_->find(address - 1);  // behind a call
   return line.line ? place + " at " + line.file + ":" + std::to_string(line.line) : place;

@@ -90,7 +90,7 @@ class GraphTracer {
     std::ofstream filter(std::string(root) + "set_ftrace_filter");
     std::istringstream words(wanted);
     for (std::string word; std::getline(words, word, ',');)
-      EXPECT_TRUE(filter << word << std::endl) << word;
+      EXPECT_TRUE(filter << word << '\n' << std::flush) << word;
   }
 
   // " 0)  comm-123  |   1.5 us    |    vfs_read() {"
