@@ -314,8 +314,11 @@ TEST_F(HistTest, NoPrivilegeIsNeeded) {
     EXPECT_EQ(said, *paranoid == '2') << h;
     in_system_calls.push_back(share(h, elsewhere(h, "system calls")));
   }
-  // The ticks that come while the kernel is entered or left are taken in user code.
-  EXPECT_GT(in_system_calls[0], in_system_calls[1]);
+  // The ticks that come while the kernel is entered or left are taken in user code. An emulated CPU
+  // takes them where a block of code ends: behind a system call, most of all.
+  if (!in_guest()) {
+    EXPECT_GT(in_system_calls[0], in_system_calls[1]);
+  }
 }
 
 // As kernels do that allow it to nobody else.
