@@ -28,7 +28,7 @@ struct DeboxOptions {
   size_t slowest = 10;   // of which the whole record is kept
   // Functions of the kernel, or patterns, that a call's trace is of; none: no traces.
   std::vector<std::string> trace;
-  double interval = 0;  // seconds; 0: not shown before the end
+  double interval = 0;                                 // seconds; 0: not shown before the end
   std::function<bool(const SystemCalls& since)> show;  // what came since; false ends it
   bool lines = true;    // files and lines of places in the kernel, where they are to be had
   bool stacks = false;  // of the program, of calls whose record is kept
