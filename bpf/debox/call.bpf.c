@@ -247,8 +247,9 @@ static __always_inline void db_show(void *ctx, struct db_cpu *c, struct db_threa
 }
 
 /* The call is over: the rest of its record. */
-static __always_inline void db_end(void *ctx, struct db_cpu *c, struct db_thread *t, struct task_struct *task,
-				   struct pt_regs___kernel *regs, long result, __u64 now)
+static __always_inline void db_end(void *ctx, struct db_cpu *c, struct db_thread *t,
+				   struct task_struct *task, struct pt_regs___kernel *regs,
+				   long result, __u64 now)
 {
 	struct debox_record *r = db_record(t), *touched = 0;
 	__u64 wall = now - t->since_ns, minor, major, async;

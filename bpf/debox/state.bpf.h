@@ -268,7 +268,8 @@ static __always_inline void db_within(struct task_struct *task, __s32 change)
 	if (!db_config.tracing)
 		return;
 	t = db_find(task->pid);
-	if (t)
+	/* It may have become of interest in between. */
+	if (t && (change > 0 || t->busy))
 		t->busy += change;
 }
 

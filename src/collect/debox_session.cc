@@ -128,12 +128,12 @@ Result<> DeboxSession::prepare() {
                           ": what the kernel does for calls elsewhere is not known");
   }
   if (auto r = choose_kinds(); !r) return r;
-  cost_.emplace(side_->cost());
-  if (auto r = side_->attach(); !r) return r;
   if (const auto refused = side_->attach_trace(*facts); !refused.empty())
     degraded_.push_back("traces are without " + std::to_string(refused.size()) +
                         " functions that cannot be attached to: " + refused.front() +
                         (refused.size() > 1 ? " and others" : ""));
+  cost_.emplace(side_->cost());
+  if (auto r = side_->attach(); !r) return r;
   if (child_ && !options_.serve_only)
     if (auto r = watch(static_cast<uint32_t>(child_->pid())); !r) return r;
   for (const uint32_t pid : options_.pids)

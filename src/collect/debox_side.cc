@@ -158,6 +158,7 @@ struct DeboxSide::Impl {
   std::function<void(SlowCall&&)> each;
   std::optional<DeboxTraced> traced;
   std::vector<Fd> trace_links;
+  std::vector<Fd> trace_programs;  // of one function each
 
   Result<> attach(bpf_program* program, std::vector<Link>& to);
   void attach_at_once(std::vector<const CallTarget*> targets, std::vector<std::string>& refused);
@@ -343,8 +344,10 @@ void DeboxSide::Impl::attach_one_by_one(const KernelFacts& facts,
       refused.push_back(target->name);
       continue;
     }
-    trace_links.push_back(std::move(end->link));
-    trace_links.push_back(std::move(begin->link));
+    for (FunctionProgram* one : {&*end, &*begin}) {
+      trace_links.push_back(std::move(one->link));
+      trace_programs.push_back(std::move(one->program));
+    }
   }
 }
 
@@ -521,8 +524,10 @@ RunningShare DeboxSide::cost() const {
   for (const bpf_program* program :
        {progs.db_enter, progs.db_exit, progs.db_signal, progs.db_sched_switch,
         progs.db_sched_waking, progs.db_minor_fault, progs.db_major_fault, progs.db_fork,
-        progs.db_exec, progs.db_exit_thread})
-    programs.push_back(bpf_program__fd(program));
+        progs.db_exec, progs.db_exit_thread, progs.db_function_begins, progs.db_function_ends,
+        progs.db_trace_sample})
+    if (bpf_program__fd(program) >= 0) programs.push_back(bpf_program__fd(program));
+  for (const Fd& program : impl_->trace_programs) programs.push_back(program.get());
   return {std::move(programs), measure_overhead(progs.db_empty)};
 }
 

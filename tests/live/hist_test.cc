@@ -305,7 +305,7 @@ TEST_F(HistTest, NoPrivilegeIsNeeded) {
     const Sysctl allowed("/proc/sys/kernel/perf_event_paranoid", paranoid);
     const json h =
         parse(run_program({dir_.file("pkprof"), "hist", "-n", "0", "--kernel", "--json", "--",
-                           dir_.file("pk_syscall_static"), in_guest() ? "100000" : "2000000"},
+                           dir_.file("pk_syscall_static"), in_guest() ? "100000" : "10000000"},
                           {.before_exec = as_nobody}));
     EXPECT_GT(h.at("samples").get<uint64_t>(), 10U) << h;
     bool said = false;

@@ -101,8 +101,10 @@ TEST_F(NetworkUdpTest, TwoReceiversAtThreeToOne) {
   const auto received = [&](const Report& r) {
     return r.sum([&](const Flow& f) { return is_received_elsewhere(f, pinned); });
   };
-  const Report report =
-      observe({.seconds = 2, .min_samples = in_guest() ? 800U : 2500U, .counted = received});
+  const Report report = observe({.seconds = 2,
+                                 .min_samples = in_guest() ? 800U : 2500U,
+                                 .most_seconds = 40,
+                                 .counted = received});
   expect_shares(report, received_elsewhere(report, {one, two}, hog_, pinned), 98, 1);
   const auto received_for = [&](int served) {
     return report.sum([&](const Flow& f) {

@@ -269,8 +269,11 @@ void expect_ledger_sums(const Report& report) {
   uint64_t sum = report.kernel_ns + report.idle_ns + report.other_ns;
   for (const Process& p : report.processes) sum += p.user_ns + p.own_ns + p.async_ns;
   for (const auto& [reason, ns] : report.unclaimed) sum += ns;
+  // Of a short one, what a CPU may be late that the host does not run when the time is taken.
+  constexpr double late_ns = 5e6;
   EXPECT_NEAR(static_cast<double>(sum), static_cast<double>(report.cpu_ns),
-              0.01 * static_cast<double>(report.cpu_ns))
+              std::max(0.01 * static_cast<double>(report.cpu_ns),
+                       late_ns * static_cast<double>(report.cpus)))
       << "the ledger does not sum";
   EXPECT_EQ(report.cpu_ns, report.cpus * report.duration_ns);
   // What no sample stands for is in the sum by definition, so it must itself be small: a few

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -177,7 +178,8 @@ void waiting(int others) {
       [&] {
         for (int i = 0; i <= others; ++i) {
           (void)!write(pipe_fds[1], "x", 1);
-          nap_ms(20);
+          // With two bytes in it, who has read one wakes the next.
+          for (int left = 1; left && !ioctl(pipe_fds[0], FIONREAD, &left);) nap_ms(20);
         }
       },
       0);
@@ -213,7 +215,7 @@ void waiting(int others) {
         if (client < 0) die("socket");
         for (int i = 0; i <= others; ++i) {
           sendto(client, "x", 1, 0, reinterpret_cast<sockaddr*>(&address), size);
-          nap_ms(20);
+          for (int left = 1; left && !ioctl(server, FIONREAD, &left);) nap_ms(20);
         }
         close(client);
       },
