@@ -403,8 +403,8 @@ SystemCalls DeboxSession::result() const {
   for (size_t i = 0; i < options_.command.size(); ++i)
     out.command += (i ? " " : "") + options_.command[i];
   out.duration_ns = (stopped_ ? stopped_ : monotonic_ns()) - started_;
-  out.cost_kernel_ns =
-      elsewhere_ns_ + static_cast<uint64_t>(cost_->share() * static_cast<double>(out.duration_ns));
+  out.cost_kernel_ns = (elsewhere_ ? elsewhere_->cost_ns() : elsewhere_ns_) +
+                       static_cast<uint64_t>(cost_->share() * static_cast<double>(out.duration_ns));
   out.cost_user_ns = stopped_ ? own_cpu_ns_ : own_cpu_ns() - own_cpu_ns_;
   for (const auto& [number, c] : side_->calls()) {
     CallKind kind{.name = kind_name(number),
