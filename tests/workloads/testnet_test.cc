@@ -11,11 +11,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 namespace pkprof::testnet {
 namespace {
@@ -55,7 +59,37 @@ class TestnetTest : public testing::Test {
     return json::parse(child.last_line());
   }
 
+  // Stops a server once it has read everything that was sent to it.
+  static json result_when_read(Child& server) {
+    for (int i = 0; i < 1000 && has_unread(server.pid()); ++i) std::this_thread::sleep_for(10ms);
+    return result(server);
+  }
+
   std::optional<Pair> pair_;
+
+ private:
+  // Whether a socket in the network namespace of the process has bytes to read, or a connection
+  // that was not closed on both sides: proc(5), /proc/PID/net.
+  static bool has_unread(pid_t pid) {
+    const auto directory = "/proc/" + std::to_string(pid) + "/net/";
+    for (const std::string table : {"udp", "udp6", "tcp", "tcp6", "raw", "packet"}) {
+      std::ifstream file(directory + table);
+      std::string line;
+      std::getline(file, line);  // the columns' names
+      while (std::getline(file, line)) {
+        std::istringstream words(line);
+        const std::vector<std::string> word{std::istream_iterator<std::string>(words), {}};
+        if (table == "packet") {
+          if (word.at(6) != "0") return true;
+          continue;
+        }
+        const auto& state = word.at(3);
+        const bool open = table.starts_with("tcp") && (state == "01" || state == "08");
+        if (open || !word.at(4).ends_with(":00000000")) return true;
+      }
+    }
+    return false;
+  }
 };
 
 TEST_F(TestnetTest, EveryReceiveModeCountsWhatWasSent) {
@@ -67,8 +101,7 @@ TEST_F(TestnetTest, EveryReceiveModeCountsWhatWasSent) {
       auto sender = start(pair_->client, {"pk_udp", "send", "--to", Pair::kServer4, "--port",
                                           "7001", "--count", "500", "--pps", "20000"});
       const auto sent = result_at_end(sender);
-      std::this_thread::sleep_for(50ms);
-      const auto got = result(receiver);
+      const auto got = result_when_read(receiver);
       EXPECT_EQ(sent["packets"], 500);
       EXPECT_EQ(got["packets"].get<int>() + got["dropped"].get<int>(), 500) << got;
       EXPECT_EQ(got["bytes"].get<int>(), got["packets"].get<int>() * 64);
@@ -83,8 +116,7 @@ TEST_F(TestnetTest, PacketsToTwoPortsKeepTheirRatioOverIPv6) {
       start(pair_->client, {"pk_udp", "send", "--to", Pair::kServer6, "--connect", "--port",
                             "7001,7002", "--ratio", "3:1", "--count", "400", "--pps", "10000"});
   result_at_end(sender);
-  std::this_thread::sleep_for(50ms);
-  EXPECT_EQ(result(one)["packets"], 300);
+  EXPECT_EQ(result_when_read(one)["packets"], 300);
   EXPECT_EQ(result(two)["packets"], 100);
 }
 
@@ -95,8 +127,7 @@ TEST_F(TestnetTest, MulticastReachesEveryMember) {
       start(pair_->client, {"pk_udp", "send", "--multicast", "239.7.7.7", "--device", Pair::kDevice,
                             "--port", "7001", "--count", "100", "--pps", "10000"});
   result_at_end(sender);
-  std::this_thread::sleep_for(50ms);
-  EXPECT_EQ(result(one)["packets"], 100);
+  EXPECT_EQ(result_when_read(one)["packets"], 100);
 }
 
 TEST_F(TestnetTest, ReuseportWorkersShareThePackets) {
@@ -106,7 +137,7 @@ TEST_F(TestnetTest, ReuseportWorkersShareThePackets) {
                                         "--count", "10"});
     result_at_end(sender);
   }
-  const auto got = result(receiver);
+  const auto got = result_when_read(receiver);
   EXPECT_EQ(got["packets"], 200);
   ASSERT_EQ(got["workers"].size(), 3);
   int busy = 0;
@@ -119,8 +150,7 @@ TEST_F(TestnetTest, PreforkWorkersShareOneSocket) {
   auto sender = start(pair_->client, {"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001",
                                       "--count", "200", "--pps", "5000"});
   result_at_end(sender);
-  std::this_thread::sleep_for(50ms);
-  const auto got = result(receiver);
+  const auto got = result_when_read(receiver);
   EXPECT_EQ(got["packets"].get<int>() + got["dropped"].get<int>(), 200);
   EXPECT_EQ(got["workers"].size(), 2);
 }
@@ -138,9 +168,8 @@ TEST_F(TestnetTest, StreamArrivesWholeInEveryMode) {
       stream.insert(stream.end(), client_flags.begin(), client_flags.end());
       auto client = start(pair_->client, stream);
       const auto sent = result_at_end(client);
-      std::this_thread::sleep_for(100ms);
-      const auto got = result(server);
-      EXPECT_GT(sent["bytes"], 1'000'000);
+      const auto got = result_when_read(server);
+      EXPECT_GT(sent["bytes"], 2 * 65536);
       EXPECT_EQ(sent["bytes"], got["bytes"]) << got;
     }
   }
@@ -154,7 +183,7 @@ TEST_F(TestnetTest, RequestsAreAnswered) {
     auto client = start(pair_->client, {"pk_tcp", "rr", "--to", Pair::kServer6, "--port", "7010",
                                         "--connections", "4", "--seconds", "0.3"});
     EXPECT_GT(result_at_end(client)["transactions"], 100);
-    EXPECT_EQ(result(server)["connections"], 4);
+    EXPECT_EQ(result_when_read(server)["connections"], 4);
   }
 }
 
@@ -174,7 +203,7 @@ TEST_F(TestnetTest, SnifferAndRawSocketSeePings) {
                                       "--seconds", "0.5"});
   const auto sent = result_at_end(pinger);
   EXPECT_GT(sent["packets"], 20);
-  EXPECT_EQ(result(raw)["packets"], sent["packets"]);
+  EXPECT_EQ(result_when_read(raw)["packets"], sent["packets"]);
   EXPECT_GE(result(sniffer)["packets"].get<int>(), 2 * sent["packets"].get<int>());
 }
 
@@ -211,8 +240,7 @@ TEST_F(TestnetTest, BridgeForwardsBetweenNamespaces) {
   auto sender = start(*left, {"pk_udp", "send", "--to", "10.78.0.2", "--port", "7001", "--count",
                               "100", "--pps", "1000"});
   result_at_end(sender);
-  std::this_thread::sleep_for(50ms);
-  EXPECT_EQ(result(receiver)["packets"], 100);
+  EXPECT_EQ(result_when_read(receiver)["packets"], 100);
 }
 
 TEST_F(TestnetTest, ThreadedNapiHasAKernelThread) {
