@@ -13,34 +13,26 @@
 #include "collect/call_facilities.h"
 #include "collect/child.h"
 #include "collect/clock.h"
+#include "collect/debox_names.h"
 #include "collect/debox_server.h"
 #include "collect/debox_side.h"
+#include "collect/debox_totals.h"
 #include "collect/elsewhere.h"
 #include "collect/facts.h"
 #include "collect/kernel_symbols.h"
 #include "collect/signals.h"
 #include "collect/sources.h"
 #include "debox/debox_wire.h"
-#include "symbol/kernel_lines.h"
 
 namespace pkprof {
 namespace {
 
-static_assert(DB_BUCKETS == Durations::buckets, "two histograms of one kind");
 constexpr uint64_t look_interval_ns = 50'000'000;
 
 uint64_t own_cpu_ns() {
   timespec t{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
-
-std::string kind_name(uint32_t kind) {
-  return syscall_name(static_cast<uint16_t>(kind % DB_CALLS), kind >= DB_CALLS);
-}
-
-std::string name_of(const debox_record& record) {
-  return syscall_name(static_cast<uint16_t>(record.number), record.flags & DEBOX_COMPAT);
 }
 
 class DeboxSession {
@@ -57,10 +49,8 @@ class DeboxSession {
   [[nodiscard]] bool all_have_ended() const;
   Result<> take();
   void keep(SlowCall&& slow);
-  [[nodiscard]] std::vector<std::string> frames_of(const SlowCall& slow);
   Result<> choose_traced(const KernelFacts& facts, DeboxSideOptions& side);
-  void name_places();
-  [[nodiscard]] std::string place_name(uint64_t address);
+  void name_places() { names_->add_places(side_->places()); }
   [[nodiscard]] SystemCalls result() const;  // so far
   void show_interval();
   [[nodiscard]] uint64_t interval_ns() const;
@@ -69,9 +59,7 @@ class DeboxSession {
   const DeboxOptions& options_;
   Signals signals_;
   std::optional<Child> child_;
-  std::optional<KernelSymbols> symbols_;
-  std::optional<KernelLines> lines_;
-  UserSymbols users_{{.root = {}, .lines = true}};
+  std::optional<DeboxNames> names_;
   std::optional<DeboxSide> side_;
   std::string server_name_;  // for the command and what it begins
   std::vector<DeboxServer> servers_;
@@ -81,7 +69,6 @@ class DeboxSession {
   uint64_t elsewhere_ns_ = 0;             // what the recording beside cost
   std::unique_ptr<Elsewhere> elsewhere_;  // goes before side_, whose memory it uses
   std::vector<std::string> degraded_;
-  std::map<uint32_t, std::string> places_;
   std::vector<SlowCall> slowest_;  // a heap: the one that is to go first is in front
   bool wanted_ = true;
   uint64_t own_cpu_ns_ = 0;  // of this process: up to the start, then while it went on
@@ -105,22 +92,17 @@ Result<> DeboxSession::prepare() {
       std::async(std::launch::async | std::launch::deferred, [] { return load_kernel_symbols(); });
   auto facts = KernelFacts::read();
   if (!facts) return std::unexpected(facts.error());
-  if (auto loaded = symbols.get())
-    symbols_.emplace(std::move(*loaded));
-  else
-    degraded_.push_back(loaded.error().message + ": places in the kernel have no names");
-  DeboxSideOptions wanted{
-      .symbols = symbols_ ? &*symbols_ : nullptr, .traced = {}, .stacks = options_.stacks};
+  auto loaded = symbols.get();
+  if (!loaded) degraded_.push_back(loaded.error().message + ": places in the kernel have no names");
+  names_.emplace(loaded ? std::optional(std::move(*loaded)) : std::nullopt, options_.lines);
+  DeboxSideOptions wanted{.symbols = names_->symbols(), .traced = {}, .stacks = options_.stacks};
   if (auto r = choose_traced(*facts, wanted); !r) return r;
-  if (options_.lines && symbols_)
-    if (auto lines = KernelLines::open(*symbols_, {})) lines_.emplace(std::move(*lines));
   auto side = DeboxSide::load(*facts, wanted);
   if (!side) return std::unexpected(side.error());
   side_.emplace(std::move(*side));
   if (side_->traces()) wants_ |= DB_TRACE;
   if (options_.elsewhere) {
-    auto started =
-        Elsewhere::start(*facts, symbols_ ? &*symbols_ : nullptr, side_->memory(), options_.budget);
+    auto started = Elsewhere::start(*facts, names_->symbols(), side_->memory(), options_.budget);
     if (started)
       elsewhere_ = std::move(*started);
     else
@@ -147,8 +129,9 @@ Result<> DeboxSession::prepare() {
 // What a trace is of, and whether by entries and exits.
 Result<> DeboxSession::choose_traced(const KernelFacts& facts, DeboxSideOptions& side) {
   if (options_.trace.empty()) return {};
-  if (!symbols_) return fail("traces take the names of the kernel's functions, which it hides");
-  auto functions = find_call_targets(*symbols_, options_.trace);
+  if (!names_->symbols())
+    return fail("traces take the names of the kernel's functions, which it hides");
+  auto functions = find_call_targets(*names_->symbols(), options_.trace);
   if (!functions) return std::unexpected(functions.error());
   const CallFacilities by = find_call_facilities(facts);
   constexpr size_t most_one_by_one = 500;  // ten milliseconds each, or so
@@ -189,8 +172,8 @@ Result<> DeboxSession::open_servers() {
                                              .begets = options_.follow ? wants : 0,
                                              .events_are_watched = wants && !events_.empty(),
                                              .place_name = [this](uint32_t place) {
-                                               if (!places_.contains(place)) name_places();
-                                               return places_[place];
+                                               if (!names_->places().contains(place)) name_places();
+                                               return names_->place(place);
                                              }});
     if (!server) return std::unexpected(server.error());
     servers_.push_back(std::move(*server));
@@ -233,79 +216,12 @@ Result<> DeboxSession::watch(uint32_t pid) {
   return {};
 }
 
-std::string DeboxSession::place_name(uint64_t address) {
-  if (!symbols_) return "";
-  const KernelSymbol* symbol = symbols_->find(address);
-  if (!symbol) return "";
-  std::string place(symbol->name);
-  if (address == symbol->start) return place;
-  char offset[24];
-  std::snprintf(offset, sizeof offset, "+0x%llx",
-                static_cast<unsigned long long>(address - symbol->start));
-  place += offset;
-  if (!lines_) return place;
-  const SourceLine line = lines_->find(address - 1);  // behind a call
-  return line.line ? place + " at " + line.file + ":" + std::to_string(line.line) : place;
-}
-
-void DeboxSession::name_places() {
-  for (const auto& [number, address] : side_->places())
-    if (!places_.contains(number)) places_[number] = place_name(address);
-}
-
-// Names for the frames of a stack, while the process is there.
-std::vector<std::string> DeboxSession::frames_of(const SlowCall& slow) {
-  std::vector<std::string> frames;
-  const uint32_t pid = slow.record.pid;
-  const auto find = [&](uint64_t address) { return users_.find(pid, address); };
-  const auto is_mapped = [&](uint64_t address) {
-    const UserFrame frame = find(address);
-    return frame.map.start != frame.map.end;
-  };
-  // It may have mapped more since, or have become another program.
-  if (!slow.stack.empty() && !is_mapped(slow.stack.front())) {
-    users_.exec(pid);
-    if (!users_.read_proc(pid, pid)) return frames;
-    users_.set_pid(pid, pid);
-  }
-  for (size_t i = 0; i < slow.stack.size(); ++i) {
-    const UserFrame frame = find(slow.stack[i] - (i ? 1 : 0));
-    // Code without frame pointers leads anywhere.
-    if (i && frame.map.start == frame.map.end) break;
-    std::string text = frame.function;
-    if (text.empty()) {
-      char address[24];
-      std::snprintf(address, sizeof address, "0x%llx",
-                    static_cast<unsigned long long>(slow.stack[i]));
-      text = address;
-    }
-    if (frame.line) {
-      const size_t slash = frame.source_file.rfind('/');
-      text += " at " + frame.source_file.substr(slash == std::string::npos ? 0 : slash + 1) + ":" +
-              std::to_string(frame.line);
-    } else if (!frame.map.file.empty()) {
-      text += " (" + std::filesystem::path(frame.map.file).filename().string() + ")";
-    }
-    frames.push_back(std::move(text));
-  }
-  return frames;
-}
-
 void DeboxSession::keep(SlowCall&& slow) {
   const debox_record& record = slow.record;
-  slow.frames = frames_of(slow);
+  slow.frames = names_->frames(slow);
   if (options_.each && record.wall_ns >= options_.min_ns) {
-    const auto unknown = [this](const debox_sleep& s) {
-      return (s.place && !places_.contains(s.place)) || (s.inside && !places_.contains(s.inside));
-    };
-    const size_t sleeps = std::min<size_t>(record.sleeps, DEBOX_SLEEPS);
-    const auto unknown_function = [this](const debox_trace& call) {
-      return call.function && !places_.contains(call.function);
-    };
-    if (std::any_of(record.sleep, record.sleep + sleeps, unknown) ||
-        std::ranges::any_of(slow.trace, unknown_function))
-      name_places();
-    wanted_ = wanted_ && options_.each(slow, name_of(record), places_);
+    if (!names_->know(slow)) name_places();
+    wanted_ = wanted_ && options_.each(slow, call_name(record), names_->places());
   }
   const auto slower = [](const SlowCall& a, const SlowCall& b) {
     return a.record.wall_ns > b.record.wall_ns;
@@ -399,63 +315,18 @@ std::vector<std::string> DeboxSession::missing() const {
 }
 
 SystemCalls DeboxSession::result() const {
-  SystemCalls out;
+  SystemCalls out = read_totals(*side_, *names_);
   for (size_t i = 0; i < options_.command.size(); ++i)
     out.command += (i ? " " : "") + options_.command[i];
   out.duration_ns = (stopped_ ? stopped_ : monotonic_ns()) - started_;
   out.cost_kernel_ns = (elsewhere_ ? elsewhere_->cost_ns() : elsewhere_ns_) +
                        static_cast<uint64_t>(cost_->share() * static_cast<double>(out.duration_ns));
   out.cost_user_ns = stopped_ ? own_cpu_ns_ : own_cpu_ns() - own_cpu_ns_;
-  for (const auto& [number, c] : side_->calls()) {
-    CallKind kind{.name = kind_name(number),
-                  .count = c.count,
-                  .errors = c.errors,
-                  .total_ns = c.total_ns,
-                  .longest_ns = c.longest_ns,
-                  .asleep_ns = c.asleep_ns,
-                  .runnable_ns = c.runnable_ns,
-                  .voluntary = c.voluntary,
-                  .forced = c.forced,
-                  .minor_faults = c.minor,
-                  .major_faults = c.major,
-                  .bytes = c.bytes,
-                  .async_ns = c.async_ns,
-                  .durations = {}};
-    for (size_t i = 0; i < DB_BUCKETS; ++i) kind.durations.add(i, c.bucket[i]);
-    out.kinds.push_back(std::move(kind));
-  }
-  std::ranges::sort(out.kinds, std::greater{}, &CallKind::total_ns);
-  const auto place_of = [this](uint32_t place) {
-    const auto it = places_.find(place);
-    return it == places_.end() ? "" : it->second;
-  };
-  std::map<std::pair<uint32_t, uint32_t>, std::vector<Waker>> wakers;
-  for (const auto& [key, woken] : side_->wakers())
-    wakers[{key.kind, key.place}].push_back(
-        {woken.count, key.context, key.pid,
-         std::string(woken.comm, strnlen(woken.comm, sizeof woken.comm))});
-  for (const auto& [key, s] : side_->sleeps()) {
-    SleepPlace place{.call = kind_name(key.kind),
-                     .place = place_of(key.place),
-                     .inside = place_of(key.inside),
-                     .count = s.count,
-                     .total_ns = s.total_ns,
-                     .longest_ns = s.longest_ns,
-                     .runnable_ns = s.runnable_ns,
-                     .waiters = s.waiters,
-                     .waiters_known = s.waiters_known,
-                     .waiters_most = s.waiters_most,
-                     .wakers = wakers[{key.kind, key.place}]};
-    std::ranges::sort(place.wakers, std::greater{}, &Waker::count);
-    out.sleeps.push_back(std::move(place));
-  }
-  std::ranges::sort(out.sleeps, std::greater{}, &SleepPlace::total_ns);
   out.slowest = slowest_;
   std::ranges::sort(out.slowest, std::greater{},
                     [](const SlowCall& slow) { return slow.record.wall_ns; });
   for (const auto& [r, trace, stack, frames] : out.slowest)
-    out.names[SystemCalls::number_of(r)] = name_of(r);
-  out.places = places_;
+    out.names[SystemCalls::number_of(r)] = call_name(r);
   out.degraded = missing();
   return out;
 }

@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,11 +11,9 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
-#include <unordered_set>
 
-#include "collect/clock.h"
 #include "collect/core_types.h"
-#include "collect/function_links.h"
+#include "collect/debox_config.h"
 #include "collect/hook_overhead.h"
 #include "collect/libbpf_log.h"
 #include "collect/mapped_table.h"
@@ -37,81 +34,6 @@ struct RingFree {
   void operator()(ring_buffer* r) const { ring_buffer__free(r); }
 };
 using Link = std::unique_ptr<bpf_link, LinkFree>;
-
-constexpr uint32_t trace_sample_ns = 100'000;
-constexpr uint32_t traced_ring_bytes = 1 << 24;
-
-// To find functions that cannot be attached to among others.
-constexpr int most_tries = 400;
-
-// Functions in which a thread waits for something else than it seems; names of 6.1 to 6.18.
-struct Special {
-  const char* name;
-  db_class class_;
-};
-constexpr Special specials[] = {
-    {"futex_wait_queue", DB_CLASS_FUTEX},
-    {"futex_do_wait", DB_CLASS_FUTEX},
-    {"futex_wait_queue_me", DB_CLASS_FUTEX},
-    {"futex_wait_requeue_pi", DB_CLASS_FUTEX},
-    {"flock_lock_inode_wait", DB_CLASS_FILE_LOCK},
-    {"locks_lock_inode_wait", DB_CLASS_FILE_LOCK},
-    {"posix_lock_inode_wait", DB_CLASS_FILE_LOCK},
-    {"do_lock_file_wait", DB_CLASS_FILE_LOCK},
-    {"fcntl_setlk", DB_CLASS_FILE_LOCK},
-    {"folio_wait_bit_common", DB_CLASS_HELPER},
-    {"folio_wait_bit", DB_CLASS_HELPER},
-    {"folio_wait_bit_killable", DB_CLASS_HELPER},
-    {"folio_wait_writeback", DB_CLASS_HELPER},
-    {"folio_put_wait_locked", DB_CLASS_HELPER},
-    {"__folio_lock", DB_CLASS_HELPER},
-    {"__folio_lock_killable", DB_CLASS_HELPER},
-    {"__folio_lock_or_retry", DB_CLASS_HELPER},
-    {"__wait_on_bit", DB_CLASS_HELPER},
-    {"__wait_on_bit_lock", DB_CLASS_HELPER},
-    {"out_of_line_wait_on_bit", DB_CLASS_HELPER},
-    {"out_of_line_wait_on_bit_lock", DB_CLASS_HELPER},
-    {"__wait_on_buffer", DB_CLASS_HELPER},
-    {"blk_io_schedule", DB_CLASS_HELPER},
-    {"wait_woken", DB_CLASS_HELPER},
-    {"sk_wait_data", DB_CLASS_HELPER},
-    {"__skb_wait_for_more_packets", DB_CLASS_HELPER},
-};
-static_assert(std::size(specials) <= DB_CLASS_FUNCTIONS);
-
-// Calls whose result is a number of bytes, x86-64: read, write, pread64, pwrite64, readv, writev,
-// sendfile, sendto, recvfrom, sendmsg, recvmsg, splice, tee, vmsplice, preadv, pwritev,
-// process_vm_readv, process_vm_writev, getrandom, copy_file_range, preadv2, pwritev2.
-constexpr uint32_t moving[] = {0,   1,   17,  18,  19,  20,  40,  44,  45,  46,  47,
-                               275, 276, 278, 295, 296, 310, 311, 318, 326, 327, 328};
-// i386: read, write, readv, writev, pread64, pwrite64, sendfile, sendfile64, splice, tee, vmsplice.
-constexpr uint32_t moving_compat[] = {3, 4, 145, 146, 180, 181, 187, 239, 313, 315, 316};
-
-uint64_t address_of(const KernelSymbols& symbols, const char* name) {
-  const auto found = symbols.by_name(name);
-  return found.empty() ? 0 : found.front().start;
-}
-
-void tell(db_config& config, const KernelFacts& facts, const KernelSymbols* symbols) {
-  config.runqueues = facts.percpu_offset("runqueues");
-  config.preempt_count = facts.preempt_count_offset();
-  config.kernel_stat = facts.percpu_offset("kstat");
-  for (const uint32_t number : moving) config.moves[number / 64] |= uint64_t{1} << (number % 64);
-  for (const uint32_t number : moving_compat)
-    config.moves[(DB_CALLS + number) / 64] |= uint64_t{1} << (number % 64);
-  if (getrandom(&config.seed, sizeof(config.seed), 0) < 0) config.seed = monotonic_ns();
-  if (!symbols) return;
-  config.scheduling = address_of(*symbols, "__sched_text_start");
-  config.scheduling_end = address_of(*symbols, "__sched_text_end");
-  config.wake_page = address_of(*symbols, "wake_page_function");
-  config.wake_bit = address_of(*symbols, "wake_bit_function");
-  config.wake_variable = address_of(*symbols, "var_wake_function");
-  size_t n = 0;
-  for (const Special& special : specials)
-    for (const KernelSymbol& symbol : symbols->by_name(special.name))
-      if (n < DB_CLASS_FUNCTIONS)
-        config.function[n++] = {symbol.start, symbol.end - symbol.start, special.class_};
-}
 
 // errno says why, where it is not valid.
 Fd make_area(const bpf_map* areas, uint32_t area, uint32_t elements) {
@@ -156,14 +78,9 @@ struct DeboxSide::Impl {
   uint32_t cpus = 0;
   std::vector<bool> areas = std::vector<bool>(DB_AREAS);  // in use; the first is own_records
   std::function<void(SlowCall&&)> each;
-  std::optional<DeboxTraced> traced;
-  std::vector<Fd> trace_links;
-  std::vector<Fd> trace_programs;  // of one function each
+  DeboxTrace trace{std::nullopt};
 
   Result<> attach(bpf_program* program, std::vector<Link>& to);
-  void attach_at_once(std::vector<const CallTarget*> targets, std::vector<std::string>& refused);
-  void attach_one_by_one(const KernelFacts& facts, const std::vector<const CallTarget*>& targets,
-                         std::vector<std::string>& refused);
 };
 
 Result<> DeboxSide::Impl::attach(bpf_program* program, std::vector<Link>& to) {
@@ -189,45 +106,11 @@ SlowCall slow_call(const db_slow_call& from, bool traces) {
   return call;
 }
 
-// Room for what traces take, and only what this kernel can do.
-void prepare_traces(debox_bpf& s, const DeboxSideOptions& options) {
-  const auto is = [&](DeboxTraced::How how) {
-    return options.traced && options.traced->how == how;
-  };
-  const bool sampled = is(DeboxTraced::How::samples);
-  bpf_program__set_autoload(s.progs.db_function_begins, is(DeboxTraced::How::at_once));
-  bpf_program__set_autoload(s.progs.db_function_ends, is(DeboxTraced::How::at_once));
-  bpf_program__set_autoload(s.progs.db_function_begins_alone, is(DeboxTraced::How::one_by_one));
-  bpf_program__set_autoload(s.progs.db_function_ends_alone, is(DeboxTraced::How::one_by_one));
-  bpf_program__set_autoload(s.progs.db_trace_sample, sampled);
-  if (!options.traced) return;
-  s.rodata->db_config.tracing = 1;
-  s.rodata->db_config.sample_ns = trace_sample_ns;
-  bpf_map__set_max_entries(s.maps.db_traces, DB_SETS * DB_WAYS * DB_PIECES);
-  bpf_map__set_max_entries(s.maps.db_opens, DB_SETS * DB_WAYS);
-  bpf_map__set_max_entries(s.maps.db_slow, traced_ring_bytes);
-  if (!sampled || !options.symbols) return;
-  s.rodata->db_config.functions = static_cast<uint32_t>(options.symbols->size());
-  bpf_map__set_max_entries(s.maps.db_functions, static_cast<uint32_t>(options.symbols->size()));
-}
-
-// In order, and which of them are wanted.
-Result<> tell_functions(const debox_bpf& s, const DeboxSideOptions& options) {
-  if (!s.rodata->db_config.functions) return {};
-  MappedTable<uint64_t> table;
-  if (auto r = table.map(bpf_map__fd(s.maps.db_functions), options.symbols->size()); !r) return r;
-  std::unordered_set<uint64_t> wanted;
-  for (const CallTarget& target : options.traced->functions) wanted.insert(target.address);
-  size_t i = 0;
-  for (const KernelSymbol& symbol : options.symbols->all())
-    table.entries()[i++] = wanted.contains(symbol.start) ? symbol.start : symbol.start & ~DB_WANTED;
-  return {};
-}
-
 }  // namespace
 
 Result<DeboxSide> DeboxSide::load(const KernelFacts& facts, const DeboxSideOptions& options) {
   auto impl = std::make_unique<Impl>();
+  impl->trace = DeboxTrace(options.traced);
   CoreTypes types;  // until it is loaded
   LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = types.path().c_str());
   impl->skeleton.reset(types.path().empty() ? debox_bpf__open() : debox_bpf__open_opts(&open));
@@ -237,19 +120,18 @@ Result<DeboxSide> DeboxSide::load(const KernelFacts& facts, const DeboxSideOptio
   debox_bpf* s = impl->skeleton.get();
   if (!s) return fail_errno("opening DeBox's kernel side");
   impl->cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
-  tell(s->rodata->db_config, facts, options.symbols);
+  tell_debox(s->rodata->db_config, facts, options.symbols);
   s->rodata->db_config.stacks = options.stacks;
   s->bss->db_slow_ns = UINT64_MAX;
   bpf_map__set_max_entries(s->maps.db_kinds, impl->cpus * DB_KINDS);
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s->obj) bpf_program__set_autoload(program, true);
-  prepare_traces(*s, options);
-  impl->traced = options.traced;
+  impl->trace.prepare(*s, options.symbols);
   LibbpfLog log;
   if (const int err = debox_bpf__load(s); err)
     return fail(log.explain("loading DeBox's kernel side", -err));
 
-  if (auto r = tell_functions(*s, options); !r) return std::unexpected(r.error());
+  if (auto r = impl->trace.tell(*s, options.symbols); !r) return std::unexpected(r.error());
 
   impl->own_records = make_area(s->maps.db_areas, 0, DB_SETS * DB_WAYS);
   if (!impl->own_records.valid()) return fail(log.explain("making room for records", errno));
@@ -291,72 +173,15 @@ void DeboxSide::detach_calls() {
 }
 
 std::vector<std::string> DeboxSide::attach_trace(const KernelFacts& facts) {
-  if (!impl_->traced || impl_->traced->how == DeboxTraced::How::samples) return {};
-  std::vector<std::string> refused;
-  const std::unordered_set<std::string> traceable = traceable_functions();
-  std::vector<const CallTarget*> targets;
-  for (const CallTarget& target : impl_->traced->functions) {
-    const auto can_be = [&](const std::string& name) { return traceable.contains(name); };
-    if (traceable.empty() || can_be(target.name) || std::ranges::any_of(target.names, can_be))
-      targets.push_back(&target);
-    else
-      refused.push_back(target.name);
-  }
-  if (impl_->traced->how == DeboxTraced::How::at_once)
-    impl_->attach_at_once(targets, refused);
-  else
-    impl_->attach_one_by_one(facts, targets, refused);
-  return refused;
-}
-
-// Ends first: a function whose beginning is seen has its end seen.
-void DeboxSide::Impl::attach_at_once(std::vector<const CallTarget*> targets,
-                                     std::vector<std::string>& refused) {
-  const auto& progs = skeleton->progs;
-  const LibbpfLog quiet;
-  int tries = most_tries;
-  for (const bool exits : {true, false}) {
-    std::vector<uint64_t> addresses;
-    addresses.reserve(targets.size());
-    for (const CallTarget* target : targets) addresses.push_back(target->address);
-    FunctionLinks attached = attach_to_functions(
-        bpf_program__fd(exits ? progs.db_function_ends : progs.db_function_begins), addresses,
-        exits, tries);
-    for (Fd& link : attached.links) trace_links.push_back(std::move(link));
-    for (auto i = attached.refused.rbegin(); i != attached.refused.rend(); ++i) {
-      refused.push_back(targets[*i]->name);
-      targets.erase(targets.begin() + static_cast<ptrdiff_t>(*i));
-    }
-  }
-}
-
-void DeboxSide::Impl::attach_one_by_one(const KernelFacts& facts,
-                                        const std::vector<const CallTarget*>& targets,
-                                        std::vector<std::string>& refused) {
-  const auto& progs = skeleton->progs;
-  const LibbpfLog quiet;
-  for (const CallTarget* target : targets) {
-    auto end = attach_to_function(facts.types(), *target, progs.db_function_ends_alone, true);
-    auto begin =
-        end ? attach_to_function(facts.types(), *target, progs.db_function_begins_alone, false)
-            : std::nullopt;
-    if (!begin) {
-      refused.push_back(target->name);
-      continue;
-    }
-    for (FunctionProgram* one : {&*end, &*begin}) {
-      trace_links.push_back(std::move(one->link));
-      trace_programs.push_back(std::move(one->program));
-    }
-  }
+  return impl_->trace.attach(*impl_->skeleton, facts);
 }
 
 void DeboxSide::detach_trace() {
-  impl_->trace_links.clear();
+  impl_->trace.detach();
 }
 
 bool DeboxSide::traces() const {
-  return impl_->traced.has_value();
+  return impl_->trace.wanted();
 }
 
 Result<> DeboxSide::watch(const db_watched& who) {
@@ -395,8 +220,8 @@ DeboxSide::Events DeboxSide::watch_events(uint32_t tid, bool children, bool faul
     events.minor_faults = watch(PERF_COUNT_SW_PAGE_FAULTS_MIN, 1, progs.db_minor_fault);
     events.major_faults = watch(PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, progs.db_major_fault);
   }
-  if (trace && impl_->traced && impl_->traced->how == DeboxTraced::How::samples)
-    events.samples = watch(PERF_COUNT_SW_CPU_CLOCK, trace_sample_ns, progs.db_trace_sample);
+  if (trace && impl_->trace.sampled())
+    events.samples = watch(PERF_COUNT_SW_CPU_CLOCK, DeboxTrace::sample_ns, progs.db_trace_sample);
   return events;
 }
 
@@ -527,7 +352,7 @@ RunningShare DeboxSide::cost() const {
         progs.db_exec, progs.db_exit_thread, progs.db_function_begins, progs.db_function_ends,
         progs.db_trace_sample})
     if (bpf_program__fd(program) >= 0) programs.push_back(bpf_program__fd(program));
-  for (const Fd& program : impl_->trace_programs) programs.push_back(program.get());
+  for (const Fd& program : impl_->trace.programs()) programs.push_back(program.get());
   return {std::move(programs), measure_overhead(progs.db_empty)};
 }
 

@@ -14,7 +14,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
-#include "collect/call_targets.h"
+#include "collect/debox_trace.h"
 #include "collect/facts.h"
 #include "collect/kernel_side.h"
 #include "collect/running_share.h"
@@ -23,13 +23,6 @@
 #include "symbol/symbolizer.h"
 
 namespace pkprof {
-
-// Which functions a call's trace is of.
-struct DeboxTraced {
-  std::vector<CallTarget> functions;
-  // By entries and exits of all at once, or one by one; or by samples.
-  enum class How { at_once, one_by_one, samples } how = How::samples;
-};
 
 struct DeboxSideOptions {
   // Of the kernel; without them places have no names, and what is waited for is not known
