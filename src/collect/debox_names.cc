@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <utility>
 
 #include "collect/sources.h"
@@ -56,43 +55,6 @@ bool DeboxNames::know(const SlowCall& slow) const {
   return std::all_of(sleep, sleep + std::min<size_t>(slow.record.sleeps, DEBOX_SLEEPS),
                      [&](const debox_sleep& s) { return known(s.place) && known(s.inside); }) &&
          std::ranges::all_of(slow.trace, [&](const debox_trace& c) { return known(c.function); });
-}
-
-std::vector<std::string> DeboxNames::frames(const SlowCall& slow) {
-  std::vector<std::string> frames;
-  const uint32_t pid = slow.record.pid;
-  const auto find = [&](uint64_t address) { return users_.find(pid, address); };
-  const auto is_mapped = [&](uint64_t address) {
-    const UserFrame frame = find(address);
-    return frame.map.start != frame.map.end;
-  };
-  // It may have mapped more since, or have become another program.
-  if (!slow.stack.empty() && !is_mapped(slow.stack.front())) {
-    users_.exec(pid);
-    if (!users_.read_proc(pid, pid)) return frames;
-    users_.set_pid(pid, pid);
-  }
-  for (size_t i = 0; i < slow.stack.size(); ++i) {
-    const UserFrame frame = find(slow.stack[i] - (i ? 1 : 0));
-    // Code without frame pointers leads anywhere.
-    if (i && frame.map.start == frame.map.end) break;
-    std::string text = frame.function;
-    if (text.empty()) {
-      char address[24];
-      std::snprintf(address, sizeof address, "0x%llx",
-                    static_cast<unsigned long long>(slow.stack[i]));
-      text = address;
-    }
-    if (frame.line) {
-      const size_t slash = frame.source_file.rfind('/');
-      text += " at " + frame.source_file.substr(slash == std::string::npos ? 0 : slash + 1) + ":" +
-              std::to_string(frame.line);
-    } else if (!frame.map.file.empty()) {
-      text += " (" + std::filesystem::path(frame.map.file).filename().string() + ")";
-    }
-    frames.push_back(std::move(text));
-  }
-  return frames;
 }
 
 }  // namespace pkprof

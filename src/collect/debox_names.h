@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names for what DeBox's records say in numbers: calls, places in the kernel, frames of programs.
+// Names for what DeBox's records say in numbers: calls and places in the kernel.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "model/system_calls.h"
 #include "symbol/kernel_lines.h"
@@ -33,15 +32,11 @@ class DeboxNames {
   // Whether a record's places have all been added.
   [[nodiscard]] bool know(const SlowCall& slow) const;
 
-  // Of a program's stack, while the process is there.
-  [[nodiscard]] std::vector<std::string> frames(const SlowCall& slow);
-
  private:
   [[nodiscard]] std::string name_of(uint64_t address);
 
   std::optional<KernelSymbols> symbols_;
   std::optional<KernelLines> lines_;
-  UserSymbols users_{{.root = {}, .lines = true}};
   std::map<uint32_t, std::string> places_;
 };
 

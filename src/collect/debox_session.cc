@@ -16,6 +16,7 @@
 #include "collect/debox_names.h"
 #include "collect/debox_server.h"
 #include "collect/debox_side.h"
+#include "collect/debox_stacks.h"
 #include "collect/debox_totals.h"
 #include "collect/elsewhere.h"
 #include "collect/facts.h"
@@ -60,6 +61,7 @@ class DeboxSession {
   Signals signals_;
   std::optional<Child> child_;
   std::optional<DeboxNames> names_;
+  std::optional<DeboxStacks> stacks_;
   std::optional<DeboxSide> side_;
   std::string server_name_;  // for the command and what it begins
   std::vector<DeboxServer> servers_;
@@ -116,6 +118,12 @@ Result<> DeboxSession::prepare() {
                         (refused.size() > 1 ? " and others" : ""));
   cost_.emplace(side_->cost());
   if (auto r = side_->attach(); !r) return r;
+  if (options_.stacks) {
+    if (auto stacks = DeboxStacks::open())
+      stacks_.emplace(std::move(*stacks));
+    else
+      degraded_.push_back(stacks.error().message + ": stacks have no names");
+  }
   if (child_ && !options_.serve_only)
     if (auto r = watch(static_cast<uint32_t>(child_->pid())); !r) return r;
   for (const uint32_t pid : options_.pids)
@@ -202,6 +210,7 @@ Result<> DeboxSession::watch(uint32_t pid) {
   std::error_code error;
   const std::filesystem::directory_iterator threads(tasks, error);
   if (error) return fail("process " + std::to_string(pid) + ": " + error.message());
+  if (stacks_) stacks_->add(pid);
   for (const auto& thread : threads) {
     db_watched who{};
     who.tid = static_cast<uint32_t>(std::stoul(thread.path().filename().string()));
@@ -218,7 +227,7 @@ Result<> DeboxSession::watch(uint32_t pid) {
 
 void DeboxSession::keep(SlowCall&& slow) {
   const debox_record& record = slow.record;
-  slow.frames = names_->frames(slow);
+  if (stacks_) slow.frames = stacks_->frames(slow);
   if (options_.each && record.wall_ns >= options_.min_ns) {
     if (!names_->know(slow)) name_places();
     wanted_ = wanted_ && options_.each(slow, call_name(record), names_->places());
@@ -240,7 +249,16 @@ void DeboxSession::keep(SlowCall&& slow) {
 }
 
 Result<> DeboxSession::take() {
-  return side_->take_records([this](SlowCall&& slow) { keep(std::move(slow)); });
+  const uint64_t now = monotonic_ns();
+  std::vector<SlowCall> taken;
+  auto r = side_->take_records([&](SlowCall&& slow) { taken.push_back(std::move(slow)); });
+  // What a process did before its record was made is there now.
+  if (stacks_) stacks_->take_events();
+  for (SlowCall& slow : taken) keep(std::move(slow));
+  // A record comes a little later than its call ended.
+  constexpr uint64_t late_ns = 10'000'000;
+  if (stacks_) stacks_->forget(now - late_ns);
+  return r;
 }
 
 // The processes that were named; what they began is not waited for.
@@ -260,6 +278,8 @@ Result<> DeboxSession::wait() {
     fds = {{signals_.fd(), POLLIN, 0}, {side_->records_fd(), POLLIN, 0}};
     for (const DeboxServer& server : servers_)
       for (const int fd : server.poll_fds()) fds.push_back({fd, POLLIN, 0});
+    if (stacks_)
+      for (const int fd : stacks_->poll_fds()) fds.push_back({fd, POLLIN, 0});
     const uint64_t now = monotonic_ns();
     if (now >= end) break;
     uint64_t next = std::min({now + look_interval_ns, end, cost_->turn(now)});
@@ -303,6 +323,8 @@ std::vector<std::string> DeboxSession::missing() const {
   say(stats.unseen,
       "times a thread came back to its CPU unseen: how long it was gone is the scheduler's word, "
       "its waker is not known");
+  if (stacks_)
+    say(stacks_->lost(), "times what a process mapped had no room: stacks may lack names");
   say(stats.sleeps_full, "sleeps are in no row: there are too many places");
   for (const DeboxServer& server : servers_)
     if (child_ && !options_.serve_only)

@@ -273,6 +273,25 @@ TEST_F(DeboxToolTest, TheTableHasEveryCall) {
   EXPECT_NE(done.out.find("\nread "), std::string::npos) << done.out;
 }
 
+// Of programs that are gone when their records are read.
+TEST_F(DeboxToolTest, StacksOfShortLivedProgramsHaveNames) {
+  const TempDir dir;
+  const std::string out = dir.file("records");
+  const std::string program = testnet::sibling("pk_seamless_frames") + " 0.01";
+  const Finished done = run_pkprof({"debox", "--stacks", "--filter", "read", "-o", out, "--", "sh",
+                                    "-c", program + " && " + program + " && true"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  std::istringstream lines(read_file(out));
+  std::map<uint64_t, int> reads;  // by process
+  for (std::string line; std::getline(lines, line);) {
+    const json record = json::parse(line);
+    if (record.at("result") != 1 << 20) continue;
+    ++reads[number(record, "pid")];
+    EXPECT_TRUE(record.at("stack").at(0).get<std::string>().starts_with("read_zeros")) << record;
+  }
+  EXPECT_EQ(reads.size(), 2U);
+}
+
 TEST_F(DeboxToolTest, LooksAtSomeCallsOnly) {
   const Finished done = run_pkprof({"debox", "--filter", "clock_nanosleep", "--", "sleep", "0.1"});
   EXPECT_EQ(done.status, 0) << done.err;
