@@ -165,6 +165,26 @@ static __noinline int db_goes_on(struct db_thread *t, struct pt_regs___kernel *r
 	return 1;
 }
 
+/* What was done elsewhere after the last call, for that one and its kind. */
+static __noinline int db_charge_later(struct db_thread *t, __u64 later)
+{
+	struct debox_record *r;
+	struct db_calls *calls;
+	struct db_cpu *c;
+
+	if (!t || !t->sequence)
+		return 0;
+	t->async_before += later;
+	r = db_record(t);
+	if (r)
+		r->async_later_ns += later;
+	c = db_this_cpu();
+	calls = c ? db_calls_of(c, t->kind) : 0;
+	if (calls)
+		__sync_fetch_and_add(&calls->async_ns, later);
+	return 0;
+}
+
 SEC("?tp_btf/sys_enter")
 int BPF_PROG(db_enter, struct pt_regs___kernel *regs, long number)
 {
@@ -178,12 +198,8 @@ int BPF_PROG(db_enter, struct pt_regs___kernel *regs, long number)
 	if (number < 0 || number >= DB_CALLS)
 		number = DB_CALLS - 1;
 	later = db_async(t);
-	if (unlikely(later != 0)) {
-		struct debox_record *r = db_record(t);
-
-		if (r)
-			r->async_later_ns += later;
-	}
+	if (unlikely(later != 0))
+		db_charge_later(t, later);
 	t->minor = task->min_flt;
 	t->major = task->maj_flt;
 	if (unlikely(t->restart)) {
@@ -267,10 +283,12 @@ static __always_inline void db_end(void *ctx, struct db_cpu *c, struct db_thread
 	minor = task->min_flt - t->minor;
 	major = task->maj_flt - t->major;
 	async = db_async(t);
-	if (unlikely(minor | major | async | t->restarts)) {
+	if (unlikely(minor | major | async | t->restarts | t->async_before)) {
 		r->minor_faults += minor;
 		r->major_faults += major;
 		r->async_ns = async;
+		r->async_before_ns = t->async_before;
+		t->async_before = 0;
 		r->restarts = t->restarts;
 		touched = r;
 	}

@@ -29,6 +29,7 @@ static __always_inline void db_begin_record(struct debox_record *r, __u64 sequen
 	r->faults_left_out = 0;
 	r->traces = 0;
 	r->traces_left_out = 0;
+	r->async_before_ns = 0;
 }
 
 /* The entry of this number, counted from 1; none where there is no such. */

@@ -68,6 +68,7 @@ struct db_thread {
 	__u64 others;   /* of a process's first thread: how many others it has */
 	__u64 async_ns; /* kernel time that was spent for it elsewhere, ever */
 	__u64 async_seen;
+	__u64 async_before; /* of that, what came since the last call whose record was written */
 	/* Off the CPU. */
 	__u64 off_ns;   /* since when; 0: it runs */
 	__u64 woken_ns; /* since when it could run; 0: it sleeps */

@@ -115,7 +115,7 @@ static int find_server(void) {
   char name[64];
   int fd = given ? connect_to(given) : -1;
   if (fd >= 0) return fd;
-  snprintf(name, sizeof name, DEBOX_WIRE_ATTACHED, (unsigned)getpid());
+  snprintf(name, sizeof name, DEBOX_WIRE_ATTACHED "%u", (unsigned)getpid());
   return connect_to(name);
 }
 
@@ -270,14 +270,17 @@ static struct debox_record* begin(uint32_t number) {
   struct thread* t = &self;
   if (RARE(!t->on) || t->depth++) return NULL;
   if (RARE(!t->ring)) return NULL;
+  uint64_t between = 0;
   if (t->shared) {
     const uint64_t async = async_of(t);
-    if (t->last) slot_of(t, t->last)->async_later_ns += async - t->async_seen;
+    between = async - t->async_seen;
+    if (t->last) slot_of(t, t->last)->async_later_ns += between;
     t->async_seen = async;
   }
   const uint64_t sequence = t->last + 1;
   struct debox_record* r = slot_of(t, sequence);
   memset(r, 0, offsetof(struct debox_record, sleep));
+  r->async_before_ns = between;
   r->sequence = sequence;
   r->number = number;
   r->flags = DEBOX_MARKED;

@@ -113,7 +113,9 @@ struct debox_record {
   __u32 faults_left_out; /* faults on pages for which there was no room */
   __u32 traces;          /* calls of functions that follow this record */
   __u32 traces_left_out;
-  __u64 reserved[9];
+  /* The .async_later_ns of the call before, for who reads each record once. */
+  __u64 async_before_ns;
+  __u64 reserved[8];
   struct debox_sleep sleep[DEBOX_SLEEPS];
   struct debox_fault fault[DEBOX_FAULTS];
   __u64 reserved_too[20];

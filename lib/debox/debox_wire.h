@@ -12,7 +12,7 @@
 
 /* Abstract names: that of a command's server, in the environment; of one that was attached. */
 #define DEBOX_WIRE_ENVIRONMENT "PKPROF_DEBOX"
-#define DEBOX_WIRE_ATTACHED "pkprof-debox.%u"
+#define DEBOX_WIRE_ATTACHED "pkprof-debox." /* and the number by which the process knows itself */
 
 enum { DEBOX_WIRE_VERSION = 1, DEBOX_WIRE_NAME = 256 };
 

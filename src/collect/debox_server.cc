@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/debox_server.h"
 
+#include <fcntl.h>
 #include <linux/types.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,6 +19,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include "debox/debox.h"
 #include "debox/debox_wire.h"
@@ -29,24 +32,45 @@ constexpr uint32_t most_records = 4096;
 constexpr uint32_t most_pieces = 62;                // of a trace: strides are up to 64
 constexpr uint64_t most_bytes = uint64_t{1} << 26;  // of a thread's records
 
-// Does the thread know itself by this number?
-bool calls_itself(const std::filesystem::path& task, uint32_t own_tid) {
+// The number by which a thread or a process knows itself: a container has numbers of its own. Empty
+// if it is gone.
+std::string own_number(const std::filesystem::path& task) {
   std::ifstream status(task / "status");
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with("NSpid:"))
-      return line.substr(line.find_last_of("\t ") + 1) == std::to_string(own_tid);
-  return false;
+    if (line.starts_with("NSpid:")) return line.substr(line.find_last_of("\t ") + 1);
+  return "";
 }
 
-// The thread as we know it: a program in a container has numbers of its own.
+// The thread as we know it.
 std::optional<uint32_t> thread_of(uint32_t pid, uint32_t own_tid) {
   const std::filesystem::path tasks = "/proc/" + std::to_string(pid) + "/task";
-  if (calls_itself(tasks / std::to_string(own_tid), own_tid)) return own_tid;
+  const std::string own = std::to_string(own_tid);
+  if (own_number(tasks / own) == own) return own_tid;
   std::error_code error;
   for (const auto& task : std::filesystem::directory_iterator(tasks, error))
-    if (calls_itself(task.path(), own_tid))
+    if (own_number(task.path()) == own)
       return static_cast<uint32_t>(std::stoul(task.path().filename().string()));
   return {};
+}
+
+Fd new_socket() {
+  return Fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+// Abstract names are a network namespace's: a socket for the process is made in its own. errno says
+// why, where it is not valid.
+Fd socket_beside(const std::filesystem::path& process) {
+  const Fd network(open((process / "ns/net").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!network.valid()) return Fd();
+  Fd made;
+  int why = 0;
+  // Which namespace it is in is a thread's own.
+  std::thread([&] {
+    if (!setns(network.get(), CLONE_NEWNET)) made = new_socket();
+    why = errno;
+  }).join();
+  errno = why;
+  return made;
 }
 
 }  // namespace
@@ -225,10 +249,17 @@ Result<DeboxServer> DeboxServer::open(DeboxSide& side, Options options) {
   auto impl = std::make_unique<Impl>(side, std::move(options));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const std::string& name = impl->options.name;
+  std::string name = impl->options.name;
+  if (const uint32_t pid = impl->options.attached) {
+    const auto process = std::filesystem::path("/proc") / std::to_string(pid);
+    name = DEBOX_WIRE_ATTACHED + own_number(process);
+    impl->listener = socket_beside(process);
+    if (!impl->listener.valid()) return fail_errno("process " + std::to_string(pid));
+  } else {
+    impl->listener = new_socket();
+  }
   if (name.size() + 1 > sizeof address.sun_path) return fail("the socket's name is too long");
   std::memcpy(address.sun_path + 1, name.data(), name.size());
-  impl->listener = Fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   if (!impl->listener.valid() ||
       bind(impl->listener.get(), reinterpret_cast<const sockaddr*>(&address), size) ||

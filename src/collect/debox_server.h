@@ -19,7 +19,8 @@ namespace pkprof {
 class DeboxServer {
  public:
   struct Options {
-    std::string name;  // of its socket, an abstract one
+    std::string name;       // of its socket, an abstract one
+    uint32_t attached = 0;  // or the process that is to find it, in whatever container it is
     // Whom to serve; others are refused.
     std::function<bool(uint32_t pid)> serves;
     // What is wanted of threads that ask for nothing, and of what they begin (enum db_wants).

@@ -173,16 +173,14 @@ Result<> DeboxSession::choose_kinds() {
 
 // Programs that use the library: the command's own, and those that were attached to.
 Result<> DeboxSession::open_servers() {
-  const auto open = [this](const std::string& name, uint32_t wants, auto serves) -> Result<> {
-    auto server = DeboxServer::open(*side_, {.name = name,
-                                             .serves = serves,
-                                             .wants = wants,
-                                             .begets = options_.follow ? wants : 0,
-                                             .events_are_watched = wants && !events_.empty(),
-                                             .place_name = [this](uint32_t place) {
-                                               if (!names_->places().contains(place)) name_places();
-                                               return names_->place(place);
-                                             }});
+  const auto open = [this](DeboxServer::Options options) -> Result<> {
+    options.events_are_watched = options.wants && !events_.empty();
+    options.begets = options_.follow ? options.wants : 0;
+    options.place_name = [this](uint32_t place) {
+      if (!names_->places().contains(place)) name_places();
+      return names_->place(place);
+    };
+    auto server = DeboxServer::open(*side_, std::move(options));
     if (!server) return std::unexpected(server.error());
     servers_.push_back(std::move(*server));
     return {};
@@ -191,15 +189,14 @@ Result<> DeboxSession::open_servers() {
   const auto anyone = [](uint32_t) { return true; };
   const auto followed = [this](uint32_t pid) { return side_->watches(pid); };
   if (child_ && options_.serve_only) {
-    if (auto r = open(server_name_, 0, anyone); !r) return r;
+    if (auto r = open({.name = server_name_, .serves = anyone}); !r) return r;
   } else if (child_) {
-    if (auto r = open(server_name_, wants_, followed); !r) return r;
+    if (auto r = open({.name = server_name_, .serves = followed, .wants = wants_}); !r) return r;
   }
   for (const uint32_t pid : options_.attach) {
     if (kill(static_cast<pid_t>(pid), 0)) return fail_errno("process " + std::to_string(pid));
-    char name[64];
-    std::snprintf(name, sizeof name, DEBOX_WIRE_ATTACHED, pid);
-    if (auto r = open(name, 0, [pid](uint32_t who) { return who == pid; }); !r) return r;
+    if (auto r = open({.attached = pid, .serves = [pid](uint32_t who) { return who == pid; }}); !r)
+      return r;
   }
   return {};
 }

@@ -82,6 +82,7 @@ std::string debox_json(const SlowCall& slow, const std::string& call,
   to["major_faults"] = r.major_faults;
   to["signals"] = r.signals;
   to["restarts"] = r.restarts;
+  to["async_before_ns"] = r.async_before_ns;
   to["async_ns"] = r.async_ns;
   Json& sleeps = to["sleeps"] = Json::array();
   for (uint32_t i = 0; i < std::min<uint32_t>(r.sleeps, DEBOX_SLEEPS); ++i)

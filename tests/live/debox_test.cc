@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "debox_records.h"
 #include "scenario.h"
@@ -315,6 +316,28 @@ TEST_F(DeboxToolTest, AttachesToAProgramThatMarksItsCalls) {
   EXPECT_EQ(pkprof.wait(), 0) << "it ends with the program: " << pkprof.err();
   const Records records(program.out());
   EXPECT_EQ(records.one("begins").at("truth").at("serves"), true);
+  expect_sleep(records.all("sleep").at(0).at("record"), "nanosleep");
+}
+
+// Which has a network of its own, and other numbers for its processes.
+TEST_F(DeboxToolTest, AttachesToAProgramInAContainer) {
+  for (const char* tool : {"unshare", "ip"})
+    if (find_program(tool).empty()) GTEST_SKIP() << "needs " << tool;
+  const TempDir dir;
+  Running container({find_program("unshare"), "--net", "--pid", "--fork", "--kill-child", "sh",
+                     "-c",
+                     "ip link set lo up && exec " + testnet::sibling("pk_debox") +
+                         " --wait 60 --file " + dir.file("data")});
+  std::set<int> pids = with_children(container.pid(), 1);
+  pids.erase(container.pid());
+  ASSERT_EQ(pids.size(), 1U);
+  Running pkprof(pkprof_argv({"debox", "--attach", std::to_string(*pids.begin())}));
+  EXPECT_EQ(container.wait(), 0) << container.err();
+  EXPECT_EQ(pkprof.wait(), 0) << pkprof.err();
+  const Records records(container.out());
+  EXPECT_EQ(records.one("begins").at("truth").at("serves"), true);
+  const json nothing = records.one("nothing");
+  EXPECT_EQ(nothing.at("truth").at("pid"), 1) << "its own number";
   expect_sleep(records.all("sleep").at(0).at("record"), "nanosleep");
 }
 
