@@ -35,19 +35,21 @@ constexpr uint32_t labels_held = 262144;
 
 // Ns between samples on a CPU. Each CPU has a period of its own, within a percent of what was asked
 // for: clocks that tick together would sample one CPU always while the others are at their samples,
-// which is when they send it nothing.
-uint64_t period_of(int cpu, uint64_t hz) {
+// which is when they send it nothing. So have two recordings at once, by `own` (0 to 1): one that
+// ticks right behind the other sees what had to wait for that one's sample.
+uint64_t period_of(int cpu, uint64_t hz, double own) {
   constexpr double golden = 0.6180339887498949;  // multiples of it fall evenly, for any number
-  const double part = cpu * golden - std::floor(cpu * golden);
+  const double turns = own + cpu * golden;
+  const double part = turns - std::floor(turns);
   return static_cast<uint64_t>(1e9 / static_cast<double>(hz) * (0.99 + 0.02 * part));
 }
 
-Fd open_sampler(int cpu, uint64_t hz) {
+Fd open_sampler(int cpu, uint64_t hz, double own) {
   perf_event_attr attr{};
   attr.size = sizeof(attr);
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_CPU_CLOCK;
-  attr.sample_period = period_of(cpu, hz);
+  attr.sample_period = period_of(cpu, hz, own);
   attr.disabled = 1;
   return Fd(
       static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
@@ -304,7 +306,7 @@ Result<> KernelSide::attach() {
     }
   }
   for (uint32_t cpu = 0; cpu < m.cpus; ++cpu) {
-    Fd fd = open_sampler(static_cast<int>(cpu), m.options.frequency_hz);
+    Fd fd = open_sampler(static_cast<int>(cpu), m.options.frequency_hz, m.own_rhythm);
     if (!fd.valid()) {
       if (errno == ENODEV) continue;  // possible, but not online
       return fail(
@@ -347,7 +349,7 @@ Result<> KernelSide::enable() {
 void KernelSide::set_frequency(uint64_t hz) {
   Impl& m = *impl_;
   for (size_t i = 0; i < m.samplers.size(); ++i) {
-    uint64_t period = period_of(static_cast<int>(m.sampled[i]), hz);
+    uint64_t period = period_of(static_cast<int>(m.sampled[i]), hz, m.own_rhythm);
     ioctl(m.samplers[i].get(), PERF_EVENT_IOC_PERIOD, &period);
   }
   m.skeleton->bss->period = 1'000'000'000 / hz;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <random>
 #include <set>
 #include <span>
 #include <string>
@@ -62,6 +63,7 @@ struct KernelSide::Impl {
   uint32_t windows = 0;  // times that hooks were turned on
   uint64_t owners_without_room = 0;
   std::vector<Fd> samplers;
+  const double own_rhythm = static_cast<double>(std::random_device{}()) / 4294967296.0;
   std::vector<uint32_t> sampled;  // the CPUs they are on
   std::vector<Fd> pinned_programs[hook_groups];
   Room room;

@@ -78,14 +78,11 @@ class DeboxAsyncTest : public testing::TestWithParam<Traffic> {
     return received.at("within_ns").get<uint64_t>() + received.at("between_ns").get<uint64_t>();
   }
 
-  // What a recording beside says was done for it in softirqs while another ran.
-  static uint64_t served_ns(const json& report, int pid) {
-    uint64_t ns = 0;
-    for (const json& flow : report.at("flows"))
-      if (flow.at("served") == pid && flow.at("ran_on") != pid &&
-          flow.at("source") == "softirq:NET_RX")
-        ns += flow.at("ns").get<uint64_t>();
-    return ns;
+  // The same, as a recording beside says.
+  static uint64_t async_ns(const json& report, int pid) {
+    for (const json& process : report.at("processes"))
+      if (process.at("pid") == pid) return process.at("async_ns").get<uint64_t>();
+    return 0;
   }
 
   std::vector<int> senders_;
@@ -123,24 +120,22 @@ TEST_P(DeboxAsyncTest, IsTheReceiversAsTheyAreSentTo) {
   EXPECT_EQ(recording.wait(), 0) << recording.err();
   const json report = json::parse(run_pkprof({"report", "--json", file}).out);
   const std::string all = for_one.dump() + for_two.dump() + for_bystander.dump() +
-                          " the recording: " + std::to_string(served_ns(report, one)) + " and " +
-                          std::to_string(served_ns(report, two));
+                          " the recording: " + std::to_string(async_ns(report, one)) + " and " +
+                          std::to_string(async_ns(report, two));
   RecordProperty("results", all);
   for (const json& each : {for_one, for_two, for_bystander}) EXPECT_EQ(each.at("lost"), 0) << all;
-  constexpr double by_chance = 0.25;  // some hundred samples each
+  constexpr double by_chance = 0.25;  // the fewest are some hundred samples
   const auto ns_one = static_cast<double>(async_ns(for_one));
   const auto ns_two = static_cast<double>(async_ns(for_two));
   const double truth = for_one.at("bytes").get<double>() / for_two.at("bytes").get<double>();
   EXPECT_NEAR(ns_one / ns_two, truth, by_chance * truth) << all;
   EXPECT_LE(static_cast<double>(async_ns(for_bystander)), 0.01 * (ns_one + ns_two)) << all;
-  const auto recorded = static_cast<double>(served_ns(report, one) + served_ns(report, two));
-  EXPECT_NEAR(ns_one + ns_two, recorded, by_chance * recorded) << all;
+  const auto recorded = static_cast<double>(async_ns(report, one) + async_ns(report, two));
+  EXPECT_NEAR(ns_one + ns_two, recorded, 0.2 * recorded) << all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Traffic, DeboxAsyncTest,
                          testing::Values(Traffic{"Datagrams", false, false},
-                                         Traffic{"DatagramsAllCalls", false, true},
-                                         Traffic{"Streams", true, false},
                                          Traffic{"StreamsAllCalls", true, true}),
                          [](const auto& of) { return of.param.name; });
 
