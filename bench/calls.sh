@@ -13,8 +13,11 @@
 #
 # A kernel that lets nothing be attached has none of it; in a guest:
 #   tests/vm/run-vm --kernel 6.12 --timeout 3000 --files build/release/pkprof,dd,bpftrace \
-#     --add bench/calls.sh:/calls.sh -- bash /calls.sh
+#     --add bench/calls.sh:/calls.sh \
+#     --add bench/lib.sh:/lib.sh -- bash /calls.sh
 set -euo pipefail
+# shellcheck source=bench/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
   cat <<'TEXT'
@@ -27,24 +30,8 @@ TEXT
 rounds=5 slices=3 bytes=100000
 readonly functions=ksys_read,ksys_write,rw_verify_area,vfs_read,vfs_write
 readonly each=6 # of them for a byte: rw_verify_area twice
-bin=''
-while [[ $# -gt 0 ]]; do
-  case $1 in
-    --rounds) rounds=$2 ;;
-    --slices) slices=$2 ;;
-    --bytes) bytes=$2 ;;
-    --bin) bin=$2/ ;;
-    --help | -h)
-      usage
-      exit 0
-      ;;
-    *)
-      usage >&2
-      exit 2
-      ;;
-  esac
-  shift 2
-done
+bin='' # a directory; "": where programs are
+parse_options "rounds slices bytes bin" "$@"
 
 work=$(mktemp -d)
 tracing=/sys/kernel/tracing
@@ -71,9 +58,9 @@ done >"$work/times"
 TEXT
 
 without() { bash "$work/slices"; }
-pkprof_as_is() { "${bin}pkprof" calls --json --functions "$functions" -- bash "$work/slices" >"$work/out"; }
+pkprof_as_is() { "${bin:+$bin/}pkprof" calls --json --functions "$functions" -- bash "$work/slices" >"$work/out"; }
 pkprof_counting() {
-  "${bin}pkprof" calls -F 1 --json --functions "$functions" -- bash "$work/slices" >"$work/out"
+  "${bin:+$bin/}pkprof" calls -F 1 --json --functions "$functions" -- bash "$work/slices" >"$work/out"
 }
 with_bpftrace() {
   local probes=''
@@ -96,8 +83,6 @@ with_tracer() {
 variants=(without pkprof_as_is pkprof_counting with_tracer)
 if [[ -e $tracing/function_profile_enabled ]]; then variants+=(with_profiler); fi
 if command -v bpftrace >/dev/null; then variants+=(with_bpftrace); fi
-
-median() { sort -n | awk '{ v[NR] = $1 } END { print (NR % 2) ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
 # How many calls were counted.
 counted() {

@@ -5,6 +5,8 @@
 # are not in memory and one small file that always is. How long the small one's clients wait, with
 # sendfile as it comes and with a pool of threads, and what pkprof debox says of the worker meanwhile.
 set -euo pipefail
+# shellcheck source=bench/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
   cat <<'TEXT'
@@ -17,24 +19,7 @@ TEXT
 
 seconds=5 rounds=5 files=300 dir=/var/tmp
 bin=$(dirname "${BASH_SOURCE[0]}")/../build/release
-while [[ $# -gt 0 ]]; do
-  case $1 in
-    --seconds) seconds=$2 ;;
-    --rounds) rounds=$2 ;;
-    --files) files=$2 ;;
-    --dir) dir=$2 ;;
-    --bin) bin=$2 ;;
-    --help | -h)
-      usage
-      exit 0
-      ;;
-    *)
-      usage >&2
-      exit 2
-      ;;
-  esac
-  shift 2
-done
+parse_options "seconds rounds files dir bin" "$@"
 
 PATH=$PATH:/usr/sbin
 work=$(mktemp -d "$dir/debox-nginx.XXXXXX")

@@ -6,9 +6,16 @@
 # and with others who count or time system calls. And what other processes pay meanwhile, beside what
 # an empty program on every call's beginning and end costs them.
 #
+# Also records with the kernel's functions that a call entered, where functions can be attached to, and
+# the kernel's own function_graph tracer on the same. A guest has them:
+#   tests/vm/run-vm --kernel 6.12 --timeout 3000 --files build/release/pkprof,build/release/debox_calls \
+#     --add bench/debox.sh:/debox.sh --add bench/lib.sh:/lib.sh -- bash /debox.sh --bin /usr/local/bin
+#
 # Machines drift: in each round every one of them has a turn, in an order that rotates, and is compared
 # with that round's plain one. Medians over the rounds.
 set -euo pipefail
+# shellcheck source=bench/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
   cat <<'TEXT'
@@ -20,26 +27,23 @@ TEXT
 
 rounds=7 seconds=0.2
 bin=$(dirname "${BASH_SOURCE[0]}")/../build/release
-while [[ $# -gt 0 ]]; do
-  case $1 in
-    --rounds) rounds=$2 ;;
-    --seconds) seconds=$2 ;;
-    --bin) bin=$2 ;;
-    --help | -h)
-      usage
-      exit 0
-      ;;
-    *)
-      usage >&2
-      exit 2
-      ;;
-  esac
-  shift 2
-done
+parse_options "rounds seconds bin" "$@"
 
 work=$(mktemp -d)
 held=''
-trap '[[ -z $held ]] || kill "$held" 2>/dev/null; rm -rf "$work"' EXIT
+readonly functions='__x64_sys_*,ksys_*,vfs_*,rw_verify_area'
+tracing=/sys/kernel/tracing
+[[ -e $tracing/trace ]] || mount -t tracefs none "$tracing" 2>/dev/null || true
+reset_tracing() {
+  echo nop >"$tracing/current_tracer"
+  echo >"$tracing/set_ftrace_filter"
+}
+clean_up() {
+  [[ -z $held ]] || kill "$held" 2>/dev/null || true
+  [[ ! -e $tracing/set_ftrace_filter ]] || reset_tracing
+  rm -rf "$work"
+}
+trap clean_up EXIT
 
 # Each says what a call takes, ns, last on standard error.
 under() { # HOW CALL
@@ -49,6 +53,14 @@ under() { # HOW CALL
     plain) $command ;;
     marked | all) "$bin/pkprof" debox --serve -- ${command/plain/$1} ;;
     table) "$bin/pkprof" debox -- $command >/dev/null ;;
+    traced) "$bin/pkprof" debox --serve --trace "$functions" -- ${command/plain/marked} --trace ;;
+    traced-all) "$bin/pkprof" debox --serve --trace "$functions" -- ${command/plain/all} --trace ;;
+    function-graph)
+      tr , '\n' <<<"$functions" >"$tracing/set_ftrace_filter"
+      echo function_graph >"$tracing/current_tracer"
+      $command
+      reset_tracing
+      ;;
     bpftrace)
       bpftrace -c "$command" -e 'tracepoint:raw_syscalls:sys_enter /pid == cpid/ { @s[tid] = nsecs; }
         tracepoint:raw_syscalls:sys_exit /@s[tid]/ { @[args->id] = hist(nsecs - @s[tid]); delete(@s[tid]); }' >/dev/null
@@ -79,9 +91,8 @@ ways=(plain marked all table)
 ! have bpftrace || ways+=(bpftrace)
 ! have perf || ways+=(perf-trace)
 ! have strace || ways+=(strace-c)
+if grep -qs function_graph "$tracing/available_tracers"; then ways+=(traced traced-all function-graph); fi
 ways+=(beside-marked beside-all beside-empty)
-
-median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
 for ((round = 0; round < rounds; ++round)); do
   for call in getppid read; do

@@ -5,6 +5,8 @@
 # of several recordings. The start of sampling is in the profile; the first sample follows within
 # one period.
 set -euo pipefail
+# shellcheck source=bench/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
   cat <<'TEXT'
@@ -16,27 +18,10 @@ TEXT
 
 rounds=9 seconds=2
 bin=$(dirname "${BASH_SOURCE[0]}")/../build/release
-while [[ $# -gt 0 ]]; do
-  case $1 in
-    --rounds) rounds=$2 ;;
-    --seconds) seconds=$2 ;;
-    --bin) bin=$2 ;;
-    --help | -h)
-      usage
-      exit 0
-      ;;
-    *)
-      usage >&2
-      exit 2
-      ;;
-  esac
-  shift 2
-done
+parse_options "rounds seconds bin" "$@"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-
-median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
 for ((round = 1; round <= rounds; ++round)); do
   before=$(date +%s%N)
@@ -55,5 +40,5 @@ for ((round = 1; round <= rounds; ++round)); do
   echo $((($(date -d "$started" +%s%N) - before) / 1000000)) >>"$work/start"
   echo $((peak / 1024)) >>"$work/memory"
 done
-printf 'start of sampling after  %4d ms\n' "$(median <"$work/start")"
-printf 'memory (peak RSS)        %4d MiB\n' "$(median <"$work/memory")"
+printf 'start of sampling after  %4.0f ms\n' "$(median <"$work/start")"
+printf 'memory (peak RSS)        %4.0f MiB\n' "$(median <"$work/memory")"

@@ -73,17 +73,23 @@ int run(int argc, char** argv) {
   std::string mode = "plain";
   double seconds = 0.5;
   int slices = 5;
+  bool trace = false;
   app.add("--call", call, "getppid, read").one_of({"getppid", "read"});
   app.add("--mode", mode,
           "plain, marked, all (the kernel side records each), asleep (marked), empty-hooks")
       .one_of({"plain", "marked", "all", "asleep", "empty-hooks"});
   app.add("--seconds", seconds, "Of a slice").positive();
   app.add("--slices", slices, "Of which the median is said").positive();
+  app.add("--trace", trace, "Records come with the kernel's functions that were entered");
   if (const auto end = app.parse(argc, argv)) return *end;
   if (mode == "empty-hooks") return hold_empty_hooks();
   if (mode != "plain") {
     debox_options options = DEBOX_OPTIONS_INIT;
     if (mode == "all") options.mode = DEBOX_ALL_CALLS;
+    if (trace) {
+      options.parts |= DEBOX_PART_TRACE;
+      options.traces = 64;
+    }
     if (debox_on(&options)) die("debox_on");
     if (!debox_serves()) die("not served");
   }

@@ -2,7 +2,6 @@
 // Where the time of a report goes: reading the file, and each view.
 //
 //   report_bench FILE
-//   report_bench --once FILE     the ledger to standard output, as `pkprof report` prints it
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -36,20 +35,15 @@ void measure(const char* name, Work work) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool once = argc == 3 && std::string_view(argv[1]) == "--once";
-  if (argc != 2 && !once) {
-    std::fprintf(stderr, "usage: report_bench [--once] FILE\n");
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: report_bench FILE\n");
     return 2;
   }
-  const char* const file = argv[argc - 1];
+  const char* const file = argv[1];
   Result<Profile> profile = read_profile(file);
   if (!profile) {
     std::fprintf(stderr, "report_bench: %s\n", profile.error().message.c_str());
     return 125;
-  }
-  if (once) {
-    std::fputs(ledger_text(*profile).c_str(), stdout);
-    return 0;
   }
   measure("read", [&] {
     profile = read_profile(file);
