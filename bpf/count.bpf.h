@@ -50,7 +50,7 @@ static long pk_hash_frame(__u32 i, struct pk_hash_loop *l)
 {
 	if (i >= PK_MAX_DEPTH)
 		return 1;
-	l->hash = pk_mix(l->hash, l->stack->ip[i]);
+	l->hash = mix(l->hash, l->stack->ip[i]);
 	return 0;
 }
 

@@ -15,7 +15,7 @@ static __always_inline __u64 pk_socket_object(__u64 skp)
 
 	if (socket)
 		inode = BPF_CORE_READ((struct socket_alloc *)socket, vfs_inode.i_ino);
-	return pk_number(pk_mix(object, inode), object & (PK_SLOTS - 1));
+	return pk_number(mix(object, inode), object & (PK_SLOTS - 1));
 }
 
 __u64 pk_sock_object(__u64 skp)
@@ -141,7 +141,7 @@ int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info)
 		local = ip.dest;
 		remote = ip.source;
 		if (ip.frag & bpf_htons(0x3fff)) /* more to come, or not the first */
-			info->datagram = pk_mix(pk_mix(config.seed ^ PK_SALT_FRAGMENT, local),
+			info->datagram = mix(mix(config.seed ^ PK_SALT_FRAGMENT, local),
 						remote << 16 | ip.id);
 		if (ip.frag & bpf_htons(0x1fff))
 			return 0; /* not the first fragment: no ports */
@@ -160,7 +160,7 @@ int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info)
 
 			if (bpf_probe_read_kernel(&f, sizeof(f), th))
 				return 0;
-			info->datagram = pk_mix(pk_mix(config.seed ^ PK_SALT_FRAGMENT, local),
+			info->datagram = mix(mix(config.seed ^ PK_SALT_FRAGMENT, local),
 						remote << 32 ^ f.id);
 			if (f.offset & bpf_htons(0xfff8))
 				return 0;
@@ -171,7 +171,7 @@ int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info)
 		info->reason = protocol == ETH_P_ARP ? PK_ARP : PK_PROTOCOL;
 		return 0;
 	}
-	info->ends = pk_mix(pk_mix(config.seed, local), remote);
+	info->ends = mix(mix(config.seed, local), remote);
 	if (l4 == IPPROTO_ICMP || l4 == IPPROTO_ICMPV6) {
 		info->reason = PK_ICMP;
 		return 0;
@@ -182,7 +182,7 @@ int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info)
 	}
 	if (bpf_probe_read_kernel(&ports, sizeof(ports), th))
 		return 0;
-	info->ends = pk_mix(info->ends, (__u32)ports.source << 16 | ports.dest);
+	info->ends = mix(info->ends, (__u32)ports.source << 16 | ports.dest);
 	info->waits = l4 == IPPROTO_TCP;
 	if (l4 == IPPROTO_TCP) {
 		info->object = pk_tcp_object(net, local, remote,

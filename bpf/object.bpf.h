@@ -54,11 +54,11 @@ static __always_inline __u32 pk_sock_portpair(__u64 skp, __u32 portpair)
 /* local and remote: IPv4 addresses, or folded IPv6 ones. */
 static __always_inline __u64 pk_tcp_object(__u64 net, __u64 local, __u64 remote, __u32 portpair)
 {
-	__u64 h = pk_mix(config.seed ^ PK_SALT_TCP, net);
+	__u64 h = mix(config.seed ^ PK_SALT_TCP, net);
 
-	h = pk_mix(h, local);
-	h = pk_mix(h, remote);
-	return pk_number(pk_mix(h, portpair), pk_slot_of(portpair));
+	h = mix(h, local);
+	h = mix(h, remote);
+	return pk_number(mix(h, portpair), pk_slot_of(portpair));
 }
 
 static __always_inline __u64 pk_fold_v6(const __be32 *a)
@@ -71,13 +71,13 @@ static __always_inline __u64 pk_fold_v6(const __be32 *a)
 
 static __always_inline __u64 pk_address_object(__u64 sk)
 {
-	return pk_number(pk_mix(config.seed ^ PK_SALT_SOCK, sk), pk_slot_of(sk >> 6));
+	return pk_number(mix(config.seed ^ PK_SALT_SOCK, sk), pk_slot_of(sk >> 6));
 }
 
 /* A UDP port of a namespace, for packets whose socket no hook names. */
 static __always_inline __u64 pk_udp_port_object(__u64 net, __u16 lport)
 {
-	return pk_mix(pk_mix(config.seed ^ PK_SALT_UDP_PORT, net), lport) | PK_OBJECT;
+	return mix(mix(config.seed ^ PK_SALT_UDP_PORT, net), lport) | PK_OBJECT;
 }
 
 /*
@@ -126,7 +126,7 @@ static __always_inline __u64 pk_packet_object(__u64 skb, struct pk_packet_info *
 {
 	__u64 object = pk_address_object(skb);
 
-	return pk_number(pk_mix(object, info->ends), object & (PK_SLOTS - 1));
+	return pk_number(mix(object, info->ends), object & (PK_SLOTS - 1));
 }
 
 #endif

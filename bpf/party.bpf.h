@@ -61,7 +61,7 @@ static __always_inline __u64 pk_disk_party(__u64 noted)
 
 static __always_inline __u64 pk_object_of(__u32 salt, __u64 a, __u64 b)
 {
-	return pk_mix(pk_mix(config.seed ^ salt, a), b) | PK_OBJECT;
+	return mix(mix(config.seed ^ salt, a), b) | PK_OBJECT;
 }
 
 static __always_inline __u64 pk_work_object(__u64 work, __u64 function)
@@ -210,7 +210,7 @@ static __always_inline __u32 pk_pending_at(__u32 level, __u64 object, __u64 part
 
 	__u64 at = level * PK_PENDING + slot;
 
-	pk_forget(at); /* or the compiler, knowing its limit, leaves out the mask, and 6.1 refuses */
+	forget_value(at); /* or the compiler, knowing its limit, leaves out the mask, and 6.1 refuses */
 	return at & (PK_LEVELS * PK_PENDING - 1);
 }
 

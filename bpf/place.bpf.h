@@ -52,7 +52,7 @@ static __always_inline __u32 pk_find_function(__u64 ip)
 		__u64 at = i + step;
 		__s64 past;
 
-		pk_forget(at); /* or the compiler, knowing its limit, leaves out the mask */
+		forget_value(at); /* or the compiler, knowing its limit, leaves out the mask */
 		past = ip - addresses.functions[at & (PK_FUNCTIONS - 1)].start;
 		i += step & ~(past >> 63);
 	}
@@ -85,7 +85,7 @@ static long pk_place_frame(__u32 i, struct pk_walk *walk)
 			p->inline_send = 1;
 		return ++p->beyond >= PK_LOOK_BEYOND;
 	}
-	p->hash = pk_mix(p->hash, ip);
+	p->hash = mix(p->hash, ip);
 	p->depth = i + 1;
 	if (class == PK_FN_NONE) {
 		p->foreign = 1;

@@ -9,16 +9,11 @@
 #ifndef PKPROF_STATE_BPF_H
 #define PKPROF_STATE_BPF_H
 
+#include "code.bpf.h"
 #include "kernel.bpf.h"
 
 #include "pkprof/cpu.h"
 #include "pkprof/debox_abi.h"
-
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
-/* The compiler is to know nothing of this value. */
-#define pk_forget(value) asm volatile("" : "+r"(value))
 
 /* Which work a kernel stack is; see place.bpf.h. */
 struct pk_place {
@@ -199,26 +194,9 @@ static __always_inline struct pk_packet_info *pk_info(struct pk_cpu *c)
 	return &c->info[pk_level(c)];
 }
 
-/*
- * A pointer as a plain number: the verifier lets no one calculate with a typed pointer, and
- * forgets its type on the way through memory.
- */
 static __always_inline __u64 pk_plain(struct pk_cpu *c, const volatile void *p)
 {
-	*(volatile __u64 *)&c->plain = (__u64)p;
-	return *(volatile __u64 *)&c->plain;
-}
-
-/* 64-bit mixing (the finalizer of MurmurHash3, public domain), seeded by the caller. */
-static __always_inline __u64 pk_mix(__u64 h, __u64 v)
-{
-	h ^= v;
-	h ^= h >> 33;
-	h *= 0xff51afd7ed558ccdULL;
-	h ^= h >> 33;
-	h *= 0xc4ceb9fe1a85ec53ULL;
-	h ^= h >> 33;
-	return h;
+	return plain_number(&c->plain, p);
 }
 
 #endif

@@ -84,7 +84,7 @@ static __always_inline void db_count(struct db_cpu *c, const struct db_thread *t
 		return;
 	}
 	bucket = db_bucket(wall);
-	db_forget_value(bucket);
+	forget_value(bucket);
 	bucket &= DB_BUCKETS - 1;
 	__sync_fetch_and_add(&calls->count, 1);
 	__sync_fetch_and_add(&calls->total_ns, wall);

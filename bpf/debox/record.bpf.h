@@ -37,7 +37,7 @@ static __always_inline struct debox_sleep *db_sleep_of(struct debox_record *r, _
 {
 	if (--entry >= DEBOX_SLEEPS)
 		return 0;
-	db_forget_value(entry);
+	forget_value(entry);
 	return &r->sleep[entry];
 }
 
@@ -45,7 +45,7 @@ static __always_inline struct debox_fault *db_fault_of(struct debox_record *r, _
 {
 	if (--entry >= DEBOX_FAULTS)
 		return 0;
-	db_forget_value(entry);
+	forget_value(entry);
 	return &r->fault[entry];
 }
 

@@ -9,15 +9,10 @@
 #ifndef DEBOX_STATE_BPF_H
 #define DEBOX_STATE_BPF_H
 
+#include "../code.bpf.h"
 #include "../percpu.bpf.h"
 
 #include "pkprof/debox_abi.h"
-
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
-/* The compiler is to know nothing of this value: what bounds it must be there for the verifier. */
-#define db_forget_value(value) asm volatile("" : "+r"(value))
 
 /* Around a list of those who wait, from `node` back to `end`; see wait.bpf.c. */
 struct db_walk {
@@ -214,11 +209,9 @@ static __always_inline __u32 db_preempt_count(struct db_cpu *c, struct task_stru
 	return count;
 }
 
-/* A pointer as a plain number; see pk_plain() in ../state.bpf.h. */
 static __always_inline __u64 db_plain(struct db_cpu *c, const volatile void *p)
 {
-	*(volatile __u64 *)&c->plain = (__u64)p;
-	return *(volatile __u64 *)&c->plain;
+	return plain_number(&c->plain, p);
 }
 
 static __always_inline __u32 db_class_of(__u64 address)
@@ -227,18 +220,6 @@ static __always_inline __u32 db_class_of(__u64 address)
 		if (address - db_config.function[i].start < db_config.function[i].size)
 			return db_config.function[i].class_;
 	return DB_CLASS_NONE;
-}
-
-/* 64-bit mixing; see pk_mix() in ../state.bpf.h. */
-static __always_inline __u64 db_mix(__u64 h, __u64 v)
-{
-	h ^= v;
-	h ^= h >> 33;
-	h *= 0xff51afd7ed558ccdULL;
-	h ^= h >> 33;
-	h *= 0xc4ceb9fe1a85ec53ULL;
-	h ^= h >> 33;
-	return h;
 }
 
 /* Nearly always there is none: this is what each other thread on the machine pays. */

@@ -59,7 +59,7 @@ static __always_inline struct debox_trace *db_trace_at(struct db_thread *t, __u6
 	if (!piece)
 		return 0;
 	within = entry % DEBOX_TRACES;
-	db_forget_value(within);
+	forget_value(within);
 	return within < DEBOX_TRACES ? &piece->trace[within] : 0;
 }
 
@@ -88,7 +88,7 @@ static __noinline int db_enters(struct db_cpu *c, struct db_thread *t, struct de
 		r->traces_left_out++;
 	}
 	open->depth = depth + 1;
-	db_forget_value(depth);
+	forget_value(depth);
 	if (depth < DB_OPEN) {
 		open->at[depth].function = function;
 		open->at[depth].entry = entry;
@@ -133,7 +133,7 @@ static __noinline int db_leaves(struct db_thread *t, __u64 function)
 		return 0;
 	}
 	for (__u32 i = 0; i < DB_OPEN; i++) {
-		db_forget_value(depth);
+		forget_value(depth);
 		if (depth >= DB_OPEN)
 			return 0;
 		if (likely(open->at[depth].function == function)) {
@@ -235,7 +235,7 @@ static long db_follow(__u32 i, struct db_loop *l)
 	if (i >= frame)
 		return 1;
 	frame -= i + 1;
-	db_forget_value(frame);
+	forget_value(frame);
 	if (frame >= DB_OPEN)
 		return 1;
 	/* What returns behind a call that never does is in the function before. */
@@ -249,12 +249,12 @@ static long db_follow(__u32 i, struct db_loop *l)
 	depth = c->frames.inside;
 	if (depth >= DB_OPEN)
 		return 1;
-	db_forget_value(depth);
+	forget_value(depth);
 	if (depth < open->depth && depth < DB_OPEN && open->at[depth].function != function)
 		open->depth = depth;
 	if (depth >= open->depth)
 		db_enters(c, t, r, open, function);
-	db_forget_value(depth);
+	forget_value(depth);
 	if (depth < DB_OPEN) {
 		to = db_trace_at(t, open->at[depth].entry);
 		if (to)

@@ -303,7 +303,7 @@ __u64 db_resource(struct db_thread *t)
 	what = t->head;
 	if (t->wait == DB_WAIT_PAGE || t->wait == DB_WAIT_BIT || t->wait == DB_WAIT_FUTEX)
 		what = t->key[0] ^ t->key[1] << 7 ^ (__u64)(__u32)t->key[2] << 17;
-	return db_mix(db_config.seed, what);
+	return mix(db_config.seed, what);
 }
 
 __u32 db_waiters(struct db_cpu *c, struct db_thread *t)

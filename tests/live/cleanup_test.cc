@@ -62,6 +62,16 @@ class CleanupTest : public testing::Test {
     throw std::runtime_error("pkprof does not get going: " + pkprof.err());
   }
 
+  // Ends it, once it has got going, by a signal; what it had in the kernel then.
+  static std::set<std::string> objects_when_ended(Running& pkprof, int signal, int status) {
+    const std::set<std::string> objects = objects_while_recording(pkprof);
+    EXPECT_GE(objects.size(), 10);
+    for (const std::string& object : objects) EXPECT_TRUE(exists(object)) << object;
+    pkprof.signal(signal);
+    EXPECT_EQ(pkprof.wait(), status);
+    return objects;
+  }
+
   static void expect_gone(const std::set<std::string>& objects) {
     for (const std::string& object : objects) {
       bool there = true;
@@ -92,12 +102,7 @@ TEST_F(CleanupTest, NothingIsLeftAfterKill9) {
   if (find_program("bpftool").empty()) GTEST_SKIP() << "needs bpftool";
   const std::set<std::string> pinned_before = pins();
   Running pkprof(pkprof_argv({"record", "--budget", "100", "-a", "-o", file_}));
-  const std::set<std::string> objects = objects_while_recording(pkprof);
-  EXPECT_GE(objects.size(), 10);
-  for (const std::string& object : objects) EXPECT_TRUE(exists(object)) << object;
-  pkprof.signal(SIGKILL);
-  EXPECT_EQ(pkprof.wait(), 128 + SIGKILL);
-  expect_gone(objects);
+  expect_gone(objects_when_ended(pkprof, SIGKILL, 128 + SIGKILL));
   EXPECT_EQ(pins(), pinned_before);
   EXPECT_TRUE(std::filesystem::is_empty(dir_.path()));
 }
@@ -107,12 +112,7 @@ TEST_F(CleanupTest, NothingIsLeftOfDebox) {
   if (find_program("bpftool").empty()) GTEST_SKIP() << "needs bpftool";
   Running program({testnet::sibling("pk_debox"), "--wait", "2", "--naps", "20000"});
   Running pkprof(pkprof_argv({"debox", "--no-async", "-p", std::to_string(program.pid())}));
-  const std::set<std::string> objects = objects_while_recording(pkprof);
-  EXPECT_GE(objects.size(), 10);
-  for (const std::string& object : objects) EXPECT_TRUE(exists(object)) << object;
-  pkprof.signal(SIGKILL);
-  EXPECT_EQ(pkprof.wait(), 128 + SIGKILL);
-  expect_gone(objects);
+  expect_gone(objects_when_ended(pkprof, SIGKILL, 128 + SIGKILL));
   EXPECT_EQ(kill(program.pid(), 0), 0);
 }
 
@@ -121,11 +121,9 @@ TEST_F(CleanupTest, NothingIsLeftOfDeboxThatServed) {
   if (find_program("bpftool").empty()) GTEST_SKIP() << "needs bpftool";
   Running pkprof(pkprof_argv(
       {"debox", "--no-async", "--serve", "--", testnet::sibling("pk_debox"), "--naps", "20000"}));
-  const std::set<std::string> objects = objects_while_recording(pkprof);
   std::set<int> family = with_children(pkprof.pid(), 1);
   family.erase(pkprof.pid());
-  pkprof.signal(SIGKILL);
-  EXPECT_EQ(pkprof.wait(), 128 + SIGKILL);
+  const std::set<std::string> objects = objects_when_ended(pkprof, SIGKILL, 128 + SIGKILL);
   for (const int pid : family) kill(pid, SIGKILL);
   expect_gone(objects);
 }
@@ -134,10 +132,7 @@ TEST_F(CleanupTest, NothingIsLeftAfterTheEnd) {
   if (find_program("bpftool").empty()) GTEST_SKIP() << "needs bpftool";
   const std::set<std::string> pinned_before = pins();
   Running pkprof(pkprof_argv({"record", "--budget", "100", "-a", "-o", file_}));
-  const std::set<std::string> objects = objects_while_recording(pkprof);
-  pkprof.signal(SIGINT);
-  EXPECT_EQ(pkprof.wait(), 0);
-  expect_gone(objects);
+  expect_gone(objects_when_ended(pkprof, SIGINT, 0));
   EXPECT_EQ(pins(), pinned_before);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir_.path()), {}), 1);
 }
