@@ -14,10 +14,12 @@ namespace {
 struct Options {
   std::string file = "pkprof.pb.gz";
   std::string format;
+  std::string of = "served";
   ExportOptions how;
 };
 
-int write(const Options& o) {
+int write(Options o) {
+  o.how.ran_on = o.of == "ran-on";
   const auto profile = read_profile(o.file);
   if (!profile) return complain(profile.error().message, exit_failure);
   const auto text = export_format(o.format)->write(*profile, o.how);
@@ -39,8 +41,12 @@ void add_export(ArgParser& parser, CommandLine& line) {
     help += std::string(format.name) + ": " + std::string(format.about);
   }
   sub.add("--to", options->format, help.c_str()).type("FORMAT").one_of(names).required();
-  sub.add("-o,--output", options->how.output, "Where to: a directory for gmon").type("PATH");
-  sub.add("--pid", options->how.pids, "Only these processes; the rest is one, OTHER")
+  sub.add("-o,--output", options->how.output,
+          "Where to; without it standard output. For gmon a directory, without it the current one")
+      .type("PATH");
+  sub.add("--of", options->of, "Whose stacks: of who was served, or of who was on the CPU")
+      .one_of({"served", "ran-on"});
+  sub.add("--pid", options->how.pids, "Only these processes; in gmon and csv the rest is OTHER")
       .separated_by(',')
       .type("PID[,PID...]");
   sub.when_used([options, &line] { line.action = [options] { return write(*options); }; });

@@ -4,14 +4,22 @@
 #include <algorithm>
 #include <array>
 
+#include "export/csv.h"
+#include "export/dot.h"
+#include "export/folded.h"
 #include "export/gmon.h"
+#include "export/speedscope.h"
 
 namespace pkprof {
 
 namespace {
 
 constexpr std::array formats = {
+    ExportFormat{"csv", "a table of who ran, who was served, by what and why", export_csv},
+    ExportFormat{"dot", "the call graph, for GraphViz", export_dot},
+    ExportFormat{"folded", "stacks, a line each, for flame graphs", export_folded},
     ExportFormat{"gmon", "gmon.out files with their symbols, for GNU gprof", export_gmon},
+    ExportFormat{"speedscope", "stacks, for speedscope.app", export_speedscope},
 };
 
 }  // namespace

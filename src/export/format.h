@@ -14,8 +14,10 @@
 namespace pkprof {
 
 struct ExportOptions {
-  std::string output;          // a file or a directory, as the format has it; "" is its default
-  std::vector<uint32_t> pids;  // empty: all; otherwise the rest is OTHER
+  // A file, and without it standard output; for gmon a directory, and without it the current one.
+  std::string output;
+  std::vector<uint32_t> pids;  // empty: all; otherwise the rest is OTHER, or left out
+  bool ran_on = false;         // stacks are of who was on the CPU, not of who was served
 };
 
 struct ExportFormat {

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/exported_stacks.h"
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <ranges>
+#include <tuple>
+
+#include "report/clean.h"
+#include "report/format.h"
+
+namespace pkprof {
+namespace {
+
+class Frames {
+ public:
+  Frames(const Profile& profile, std::vector<ExportedFrame>& frames)
+      : profile_(profile), table_(functions_of(profile)), frames_(frames) {}
+
+  std::vector<uint32_t> of(StackId stack, Basis basis) {
+    std::vector<uint32_t> path;
+    bool said = basis == Basis::own;
+    for (const FrameId frame : profile_.frames_of(stack)) {
+      const FunctionId function = table_.of_frame[frame];
+      const bool says = !said && table_.functions[function].kind == FrameKind::pseudo;
+      path.push_back(number(function, says ? basis : Basis::own));
+      said = said || says;
+    }
+    std::ranges::reverse(path);
+    return path;
+  }
+
+ private:
+  uint32_t number(FunctionId id, Basis basis) {
+    const auto next = static_cast<uint32_t>(frames_.size());
+    const auto [it, fresh] = numbers_.try_emplace({id, basis}, next);
+    if (fresh) {
+      const Function& function = table_.functions[id];
+      const std::string where = clean(function.where);
+      std::string name = function.named || where.empty() ? function_title(function, true)
+                                                         : "[unknown in " + where + "]";
+      if (basis != Basis::own) name += " (" + std::string(to_string(basis)) + ")";
+      frames_.push_back({std::move(name), where, function.kind});
+    }
+    return it->second;
+  }
+
+  const Profile& profile_;
+  const FunctionTable table_;
+  std::vector<ExportedFrame>& frames_;
+  std::map<std::pair<FunctionId, Basis>, uint32_t> numbers_;
+};
+
+}  // namespace
+
+ExportedStacks export_stacks(const Profile& profile, const ExportOptions& options) {
+  ReportOptions selection;
+  selection.pids = options.pids;
+  std::map<std::tuple<LabelId, StackId, Basis>, uint64_t> sums;
+  for (const auto& [key, value] : profile.samples())
+    if (value.ns && is_busy(profile, key, selection))
+      sums[{options.ran_on ? key.ran_on : key.served, key.stack, key.basis}] += value.ns;
+  ExportedStacks out;
+  Frames frames(profile, out.frames);
+  // Many addresses are one function: stacks become one.
+  std::map<LabelId, std::map<std::vector<uint32_t>, uint64_t>> parties;
+  for (const auto& [key, ns] : sums) {
+    const auto& [label, stack, basis] = key;
+    parties[label][frames.of(stack, basis)] += ns;
+  }
+  for (auto& [label, stacks] : parties) {
+    ExportedParty& party = out.parties.emplace_back();
+    party.name = clean(profile.labels()[label].name());
+    for (auto& [path, ns] : stacks) {
+      party.ns += ns;
+      party.stacks.push_back({path, ns});
+    }
+    out.ns += party.ns;
+  }
+  std::ranges::stable_sort(out.parties, std::greater(), &ExportedParty::ns);
+  return out;
+}
+
+Result<std::string> deliver(std::string text, const ExportOptions& options) {
+  if (options.output.empty()) return text;
+  std::ofstream file(options.output, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) return fail_errno("writing " + options.output);
+  return "";
+}
+
+}  // namespace pkprof

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stacks as most viewers want them: under the name of a party a list of functions, root first, and
+// the time that was spent there. Idle time is in none.
+//
+// Viewers know functions and nothing else. Between two contexts stands what the work was: a frame
+// «syscall:read», «softirq:NET_RX»; the last of these also says why the party was charged, where it
+// was not for running itself: «softirq:NET_RX» (consumed).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "export/format.h"
+#include "report/functions.h"
+
+namespace pkprof {
+
+struct ExportedFrame {
+  std::string name;   // cleaned; "[unknown in libc.so.6]" where there is none
+  std::string where;  // cleaned: "kernel", "libc.so.6", "" between contexts
+  FrameKind kind = FrameKind::user;
+};
+
+struct ExportedStack {
+  std::vector<uint32_t> frames;  // of ExportedStacks::frames, root first
+  uint64_t ns = 0;
+};
+
+struct ExportedParty {
+  std::string name;  // "nginx:1234", "KERNEL", "UNCLAIMED:dropped"; cleaned
+  uint64_t ns = 0;
+  std::vector<ExportedStack> stacks;  // each once
+};
+
+struct ExportedStacks {
+  std::vector<ExportedFrame> frames;
+  std::vector<ExportedParty> parties;  // largest first
+  uint64_t ns = 0;                     // of all
+};
+
+// By who was served, or with options.ran_on by who was on the CPU. With options.pids only what was
+// served to these.
+[[nodiscard]] ExportedStacks export_stacks(const Profile& profile, const ExportOptions& options);
+
+// To options.output, or else handed back to be printed.
+[[nodiscard]] Result<std::string> deliver(std::string text, const ExportOptions& options);
+
+}  // namespace pkprof

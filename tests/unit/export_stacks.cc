@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exports of stacks and of the ledger: every nanosecond is there, whatever the names are, and their
+// readers find it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "export/format.h"
+#include "golden.h"
+#include "report/format.h"
+#include "report_fixture.h"
+
+namespace pkprof {
+namespace {
+
+using nlohmann::json;
+
+std::string exported(const char* format, const Profile& profile, ExportOptions options = {}) {
+  const auto text = export_format(format)->write(profile, options);
+  EXPECT_TRUE(text) << text.error().message;
+  return text.value_or("");
+}
+
+uint64_t busy(const Profile& profile, std::vector<uint32_t> pids = {}) {
+  ReportOptions options;
+  options.pids = std::move(pids);
+  return busy_time(profile, options).busy_ns;
+}
+
+uint64_t sampled(const Profile& profile) {
+  uint64_t ns = 0;
+  for (const auto& sample : profile.samples()) ns += sample.value.ns;
+  return ns;
+}
+
+// What a program says of a text that it reads from a file.
+std::string said_of(const std::string& program, const std::string& text) {
+  const std::string file =
+      (std::filesystem::temp_directory_path() / ("pkprof-export-" + std::to_string(getpid())))
+          .string();
+  std::ofstream(file, std::ios::binary) << text;
+  std::string said;
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen((program + " " + file).c_str(), "r"),
+                                                   pclose);
+  std::array<char, 4096> buffer{};
+  while (pipe && fgets(buffer.data(), buffer.size(), pipe.get())) said += buffer.data();
+  std::filesystem::remove(file);
+  return said;
+}
+
+// Frames of each line, and the sum of the lines.
+uint64_t sum_of_folded(const std::string& text, std::map<std::string, uint64_t>* roots = nullptr) {
+  uint64_t sum = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t space = line.rfind(' ');
+    const uint64_t ns = std::stoull(line.substr(space + 1));
+    EXPECT_EQ(line.find(";;"), std::string::npos) << line;
+    sum += ns;
+    if (roots) (*roots)[line.substr(0, line.find_first_of(";", 0))] += ns;
+  }
+  return sum;
+}
+
+// Python's own module is the judge of what a field is.
+uint64_t sum_of_csv(const std::string& text) {
+  const std::string sum = said_of(
+      "python3 -c 'import csv,sys; rows=list(csv.reader(open(sys.argv[1], newline=\"\"))); "
+      "assert all(len(row)==12 for row in rows); print(sum(int(row[11]) for row in rows[1:]))'",
+      text);
+  return sum.empty() ? 0 : std::stoull(sum);
+}
+
+TEST(StackExports, AreOfTheSmallMachine) {
+  const Profile profile = test::small_machine();
+  for (const char* format : {"folded", "csv", "dot"}) {
+    const std::string text = exported(format, profile);
+    test::expect_golden(std::string("export-") + format + ".txt", text);
+  }
+  test::expect_golden("export-speedscope.json",
+                      json::parse(exported("speedscope", profile)).dump(1) + "\n");
+}
+
+TEST(StackExports, FoldedStacksHaveAllOfTheTime) {
+  const Profile profile = test::small_machine();
+  for (const bool ran_on : {false, true})
+    EXPECT_EQ(sum_of_folded(exported("folded", profile, {.ran_on = ran_on})), busy(profile));
+  std::map<std::string, uint64_t> served;
+  std::map<std::string, uint64_t> ran;
+  sum_of_folded(exported("folded", profile), &served);
+  sum_of_folded(exported("folded", profile, {.ran_on = true}), &ran);
+  EXPECT_NE(served, ran);
+}
+
+TEST(StackExports, OfOneProcessOnlyItsOwn) {
+  const Profile profile = test::small_machine();
+  uint32_t pid = 0;
+  for (const Label& label : profile.labels())
+    if (label.kind == LabelKind::process && busy(profile, {label.pid})) pid = label.pid;
+  const ExportOptions options{.output = {}, .pids = {pid}, .ran_on = false};
+  EXPECT_EQ(sum_of_folded(exported("folded", profile, options)), busy(profile, {pid}));
+  EXPECT_EQ(sum_of_csv(exported("csv", profile, options)), sampled(profile)) << "the rest is OTHER";
+}
+
+TEST(StackExports, SpeedscopeHasAllOfTheTime) {
+  const Profile profile = test::small_machine();
+  const json all = json::parse(exported("speedscope", profile));
+  uint64_t sum = 0;
+  for (const json& party : all.at("profiles")) {
+    uint64_t weights = 0;
+    for (const json& weight : party.at("weights")) weights += weight.get<uint64_t>();
+    EXPECT_EQ(weights, party.at("endValue")) << party.at("name");
+    EXPECT_EQ(party.at("weights").size(), party.at("samples").size());
+    for (const json& stack : party.at("samples"))
+      for (const json& frame : stack)
+        EXPECT_LT(frame.get<size_t>(), all.at("shared").at("frames").size());
+    sum += weights;
+  }
+  EXPECT_EQ(sum, busy(profile));
+}
+
+// GraphViz draws it, and the parties at its top are all of the time.
+TEST(StackExports, GraphVizDrawsTheCallGraph) {
+  const Profile profile = test::small_machine();
+  const json graph = json::parse(said_of("dot -Tjson", exported("dot", profile)));
+  uint64_t parties = 0;
+  for (const json& node : graph.at("objects"))
+    if (node.at("style") == "filled,bold")
+      parties += std::stoull(node.at("pkprof_ns").get<std::string>());
+  EXPECT_LE(parties, busy(profile));
+  EXPECT_GE(static_cast<double>(parties), 0.98 * static_cast<double>(busy(profile)))
+      << "but for those that are not worth a node";
+}
+
+TEST(StackExports, TheTableHasIdleTimeToo) {
+  const Profile profile = test::small_machine();
+  EXPECT_EQ(sum_of_csv(exported("csv", profile)), sampled(profile));
+}
+
+TEST(StackExports, HostileNamesAreHarmless) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Profile profile = test::random_profile(seed, 200);
+    SCOPED_TRACE(seed);
+    const std::string folded = exported("folded", profile);
+    EXPECT_EQ(sum_of_folded(folded), busy(profile));
+    test::expect_harmless(folded, SIZE_MAX);
+    const json speedscope = json::parse(exported("speedscope", profile));
+    for (const json& frame : speedscope.at("shared").at("frames"))
+      test::expect_harmless(frame.at("name").get<std::string>(), SIZE_MAX);
+    const std::string dot = exported("dot", profile);
+    test::expect_harmless(dot, SIZE_MAX);
+    if (seed > 3) continue;  // another program each
+    EXPECT_EQ(sum_of_csv(exported("csv", profile)), sampled(profile));
+    EXPECT_FALSE(said_of("dot -Tjson", dot).empty());
+  }
+}
+
+TEST(StackExports, OfNothingAreEmpty) {
+  const Profile nothing;
+  EXPECT_EQ(exported("folded", nothing), "");
+  EXPECT_TRUE(json::parse(exported("speedscope", nothing)).at("profiles").empty());
+  EXPECT_EQ(sum_of_csv(exported("csv", nothing)), 0);
+  EXPECT_NE(said_of("dot -Tjson", exported("dot", nothing)), "");
+}
+
+TEST(StackExports, WhatCannotBeWrittenIsSaid) {
+  for (const char* format : {"folded", "csv", "dot", "speedscope"}) {
+    const auto done = export_format(format)->write(
+        test::small_machine(), {.output = "/no/such/directory/file", .pids = {}, .ran_on = false});
+    ASSERT_FALSE(done);
+    EXPECT_NE(done.error().message.find("/no/such/directory/file"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace pkprof
