@@ -34,6 +34,7 @@ void add_stop(ArgParser& parser, CommandLine& line);
 void add_reset(ArgParser& parser, CommandLine& line);
 void add_dump(ArgParser& parser, CommandLine& line);
 void add_status(ArgParser& parser, CommandLine& line);
+void add_import(ArgParser& parser, CommandLine& line);
 void add_export(ArgParser& parser, CommandLine& line);
 void add_doctor(ArgParser& parser, CommandLine& line);
 

@@ -41,6 +41,7 @@ void describe_pkprof(ArgParser& app, CommandLine& line) {
   add_dump(app, line);
   add_status(app, line);
   add_export(app, line);
+  add_import(app, line);
   add_doctor(app, line);
 }
 

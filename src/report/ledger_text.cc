@@ -141,13 +141,12 @@ void LedgerText::header() {
     line("  command: " + fitted(meta.command, std::max<size_t>(options_.width, 60) - 11));
   line("  samples: " + std::to_string(meta.samples_taken) + " taken, " +
        std::to_string(meta.samples_lost) + " lost");
-  line("  pkprof itself: " +
-       decimal(ledger_.cpu_ns == 0
-                   ? 0
-                   : 100.0 * static_cast<double>(cost_ns) / static_cast<double>(ledger_.cpu_ns),
-               2) +
-       "% of all CPU time (" + duration_text(meta.cost_kernel_ns) + " kernel, " +
-       duration_text(meta.cost_user_ns) + " user)");
+  // Of what another profiler recorded it is not known.
+  if (cost_ns && ledger_.cpu_ns)
+    line("  pkprof itself: " +
+         decimal(100.0 * static_cast<double>(cost_ns) / static_cast<double>(ledger_.cpu_ns), 2) +
+         "% of all CPU time (" + duration_text(meta.cost_kernel_ns) + " kernel, " +
+         duration_text(meta.cost_user_ns) + " user)");
   if (kept_hz(meta) < meta.frequency_hz * 99 / 100)
     line("  it sampled at " + std::to_string(kept_hz(meta)) + " Hz on average (--budget)");
   if (meta.unwatched_ns != 0)

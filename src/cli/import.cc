@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// pkprof import.
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "import/perf_script.h"
+#include "model/pprof.h"
+
+namespace pkprof {
+namespace {
+
+struct Options {
+  std::string file = "-";
+  std::string output = "pkprof.pb.gz";
+};
+
+Result<Profile> read(const std::string& file) {
+  if (file == "-") return read_perf_script(std::cin);
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return fail_errno("opening");
+  char magic[8] = {};
+  in.read(magic, sizeof magic);
+  if (std::string_view(magic, sizeof magic) == "PERFILE2")
+    return fail("this is perf's own file: perf script -i " + file + " | pkprof import");
+  in.clear();
+  in.seekg(0);
+  return read_perf_script(in);
+}
+
+int import(const Options& o) {
+  const auto profile = read(o.file);
+  if (!profile)
+    return complain(profile.error().in(o.file == "-" ? "standard input" : o.file).message,
+                    exit_failure);
+  if (const auto written = write_profile(*profile, o.output); !written)
+    return complain(written.error().message, exit_failure);
+  if (o.output == "-" || o.output == "/dev/stdout") return 0;
+  const std::string text = std::to_string(profile->meta.samples_taken) + " samples into " +
+                           o.output + "; see them with: pkprof report" +
+                           (o.output == Options().output ? "" : " " + o.output) + "\n";
+  return print(text) ? 0 : exit_failure;
+}
+
+}  // namespace
+
+void add_import(ArgParser& parser, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  ArgParser sub = parser.subcommand("import", "Make a profile of what `perf script` prints");
+  sub.add("file", options->file, "What it printed; - or nothing: standard input").type("FILE");
+  sub.add("-o,--output", options->output, "Where to; - is standard output")
+      .type("FILE")
+      .show_default();
+  sub.when_used([options, &line] { line.action = [options] { return import(*options); }; });
+}
+
+}  // namespace pkprof

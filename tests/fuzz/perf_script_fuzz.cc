@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `perf script` may have printed. Whatever the text is, what comes of it is a profile that can
+// be written and whose ledger sums, or one sentence.
+#include <cstdlib>
+#include <sstream>
+
+#include "fuzz.h"
+#include "import/perf_script.h"
+#include "model/pprof.h"
+#include "report/ledger.h"
+
+namespace {
+
+using namespace pkprof;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::istringstream in(std::string(reinterpret_cast<const char*>(data), size));
+  const auto profile = read_perf_script(in);
+  if (!profile) {
+    require(!profile.error().message.empty());
+    return 0;
+  }
+  uint64_t sum = 0;
+  for (const auto& sample : profile->samples()) sum += sample.value.ns;
+  require(sum <= profile->cpu_ns());
+  require(build_ledger(*profile).cpu_ns == profile->cpu_ns());
+  const auto bytes = encode_pprof(*profile);
+  require(bytes.has_value());
+  const auto again = decode_pprof(std::as_bytes(std::span(*bytes)));
+  require(again && again->samples().size() == profile->samples().size());
+  return 0;
+}
+
+std::vector<std::string> fuzz_seeds() {
+  return {
+      "# os release : 6.1.0\n# nrcpus online : 2\n#\n"
+      "nginx  812/813  [001]  4711.123456:   10101010 cpu-clock:pppH: \n"
+      "\tffffffff81a2b3c4 tcp_recvmsg+0x64 ([kernel.kallsyms])\n"
+      "\tffffffff81000000 __x64_sys_recvfrom+0x20 ([kernel.kallsyms])\n"
+      "\t    7f1e2d3c4b5a recv+0x1a (/usr/lib/libc.so.6)\n\n"
+      "swapper     0 [000]  4711.223456:   10101010 cpu-clock: \n"
+      "\tffffffff81a2b3c4 net_rx_action+0x64 ([kernel.kallsyms])\n"
+      "\tffffffff81a2b3c4 handle_softirqs+0x64 ([kernel.kallsyms])\n"
+      "\tffffffff81a2b3c4 asm_common_interrupt+0x64 ([kernel.kallsyms])\n\n",
+      "a b: 1.5: 77 [000] 12.000001: 250000 cycles:P: \n\t 55d0 operator()(int) const+0x5 "
+      "(/bin/a)\n\n"
+      "a b: 1.5: 77 [000] 12.000251: 250000 cycles:P: \n\t 55d0 [unknown] ([unknown])\n\n",
+  };
+}

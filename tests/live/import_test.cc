@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What perf recorded, seen with our views: the times are those that perf's own report has.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "scenario.h"
+
+namespace pkprof::live {
+namespace {
+
+using nlohmann::json;
+
+// Periods by comm, as `perf report` sums them up.
+std::map<std::string, uint64_t> perfs_own(const std::string& perf, const std::string& data) {
+  const Finished done = run_program({perf, "report", "-i", data, "--stdio", "--no-children", "-g",
+                                     "none", "-F", "period,comm", "-t", ","});
+  EXPECT_EQ(done.status, 0) << done.err;
+  std::map<std::string, uint64_t> periods;
+  std::istringstream lines(done.out);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t comma = line.find(',');
+    if (line.starts_with('#') || comma == std::string::npos) continue;
+    std::string comm = line.substr(comma + 1);
+    comm.erase(comm.find_last_not_of(' ') + 1);
+    periods[comm] += std::strtoull(line.c_str(), nullptr, 10);
+  }
+  return periods;
+}
+
+TEST(ImportTest, TimesArePerfsOwn) {
+  skip_unless_able();
+  const std::string perf = find_program("perf");
+  if (perf.empty()) GTEST_SKIP() << "needs perf";
+  const Turn turn;
+  const TempDir dir;
+  const std::string data = dir.file("perf.data");
+  Stage stage;
+  stage.start_hog(0);
+  const Finished recorded = run_program({perf, "record", "-q", "-e", "cpu-clock", "-F", "997", "-a",
+                                         "-g", "-o", data, "--", "sleep", "2"});
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  const Finished text = run_program(
+      {"sh", "-c", perf + " script --header -F +pid -i " + data + " > " + dir.file("script")});
+  ASSERT_EQ(text.status, 0) << text.err;
+  const std::string profile = dir.file("profile");
+  const Finished imported = run_pkprof({"import", dir.file("script"), "-o", profile});
+  ASSERT_EQ(imported.status, 0) << imported.err;
+  const json report = json::parse(run_pkprof({"report", "--json", profile}).out);
+
+  const auto theirs = perfs_own(perf, data);
+  ASSERT_TRUE(theirs.contains("pk_hog")) << recorded.err;
+  std::map<std::string, uint64_t> ours;  // who was on the CPU
+  for (const json& flow : report.at("flows")) {
+    if (!flow.at("ran_on").is_number()) continue;
+    for (const json& process : report.at("processes"))
+      if (process.at("pid") == flow.at("ran_on"))
+        ours[process.at("comm")] += flow.at("ns").get<uint64_t>();
+  }
+  EXPECT_EQ(ours.at("pk_hog"), theirs.at("pk_hog"));
+  EXPECT_GT(theirs.at("pk_hog"), 500'000'000U);
+}
+
+TEST(ImportTest, PerfsOwnFileIsSaidToBeOne) {
+  const TempDir dir;
+  std::ofstream(dir.file("perf.data")) << "PERFILE2 and so on";
+  const Finished done = run_pkprof({"import", dir.file("perf.data")});
+  EXPECT_EQ(done.status, 125);
+  EXPECT_NE(done.err.find("perf script -i"), std::string::npos) << done.err;
+}
+
+}  // namespace
+}  // namespace pkprof::live
