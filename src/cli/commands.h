@@ -25,6 +25,7 @@ struct CommandLine {
 void add_run(ArgParser& parser, CommandLine& line);
 void add_record(ArgParser& parser, CommandLine& line);
 void add_report(ArgParser& parser, CommandLine& line);
+void add_diff(ArgParser& parser, CommandLine& line);
 void add_stat(ArgParser& parser, CommandLine& line);
 void add_calls(ArgParser& parser, CommandLine& line);
 void add_debox(ArgParser& parser, CommandLine& line);

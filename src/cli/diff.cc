@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// pkprof diff.
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "model/pprof.h"
+#include "report/diff_text.h"
+
+namespace pkprof {
+namespace {
+
+struct Options {
+  std::string a;
+  std::string b;
+  std::string by = "comm";
+  std::vector<uint32_t> pids;
+  size_t rows = 0;
+  bool json = false;
+};
+
+int diff(const Options& o) {
+  const auto a = read_profile(o.a);
+  if (!a) return complain(a.error().message, exit_failure);
+  const auto b = read_profile(o.b);
+  if (!b) return complain(b.error().message, exit_failure);
+  ReportOptions how = terminal_options();
+  how.by = by_from_string(o.by).value_or(By::comm);
+  how.pids = o.pids;
+  how.limit = o.rows;
+  return print((o.json ? diff_json : diff_text)(*a, o.a, *b, o.b, how)) ? 0 : exit_failure;
+}
+
+}  // namespace
+
+void add_diff(ArgParser& parser, CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  ArgParser sub = parser.subcommand("diff", "Compare two profiles: what got dearer, and for whom");
+  sub.add("a", options->a, "The profile before").type("FILE").required();
+  sub.add("b", options->b, "The profile after").type("FILE").required();
+  add_by_option(sub, options->by);
+  sub.add("--pid", options->pids, "Only what these processes were served")
+      .separated_by(',')
+      .type("PID[,PID...]");
+  sub.add("-n,--rows", options->rows, "At most so many rows of each table; 15 without it")
+      .type("N");
+  sub.add("--json", options->json, "One JSON object, with all of it");
+  sub.when_used([options, &line] { line.action = [options] { return diff(*options); }; });
+}
+
+}  // namespace pkprof
