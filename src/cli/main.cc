@@ -78,7 +78,7 @@ int run_command_line(const Program& program, std::vector<std::string> words) {
     words.erase(dashes, words.end());
   }
   ArgParser app(program.about, program.name);
-  app.version(std::string(program.name) + " " PKPROF_VERSION);
+  app.version(std::string(program.name) + " " PKPROF_VERSION "\n" PKPROF_BUILT);
   program.describe(app, line);
   if (const auto end = app.parse(words)) {
     if (end->error.empty()) return end->status;

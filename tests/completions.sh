@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What bash completes: tests/completions.sh DIRECTORY-OF-PKPROF
+set -euo pipefail
+PATH=$1:$PATH
+# shellcheck source=completions/pkprof.bash
+source "$(dirname "${BASH_SOURCE[0]}")/../completions/pkprof.bash"
+
+failed=0
+# expect "WHAT MUST BE AMONG THEM" WORD…: of the last of these words.
+expect() {
+  local wanted=$1 want
+  shift
+  COMP_WORDS=("$@")
+  COMP_CWORD=$(($# - 1))
+  _pkprof
+  for want in $wanted; do
+    if [[ " ${COMPREPLY[*]} " != *" $want "* ]]; then
+      echo "$*: no $want among: ${COMPREPLY[*]}" >&2
+      failed=1
+    fi
+  done
+}
+never() {
+  local not=$1
+  shift
+  expect '' "$@"
+  if [[ " ${COMPREPLY[*]} " == *" $not "* ]]; then
+    echo "$*: $not is among: ${COMPREPLY[*]}" >&2
+    failed=1
+  fi
+}
+
+expect 'run record report diff stat export import doctor --version' pkprof ''
+expect 'record report reset' pkprof re
+never 'stat' pkprof re
+expect '--view --by --json --pid' pkprof report --
+expect '--budget --output' pkprof record --
+never '--view' pkprof record --
+expect 'ledger flat graph tree' pkprof report --view ''
+expect 'graph' pkprof report --view gr
+never 'flat' pkprof report --view gr
+expect 'folded speedscope gmon' pkprof export --to ''
+here=$(dirname "${BASH_SOURCE[0]}")
+expect "$here/completions.sh" pkprof report "$here/comp"
+expect 'bash' pkprof record -- bas
+exit "$failed"
