@@ -4,7 +4,9 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
+#include <tuple>
 
 #include "collect/sources.h"
 #include "model/source.h"
@@ -55,15 +57,40 @@ void Recorder::count(const Row& row, const pk_count& count) {
 }
 
 void Recorder::add_row(const Row& row, const pk_count& count) {
-  const auto [it, fresh] = rows_.try_emplace(row);
+  Row plain = row;
+  plain.slot = 0;
+  const auto [it, fresh] = rows_.try_emplace(plain);
   if (fresh && has_stack(row.key)) ++with_stack_;
   add_to(it->second, count);
+  if (row.slot) add_to_timeline(row, count.ns);
+}
+
+// What is a row of its own for its stack alone is one here.
+void Recorder::add_to_timeline(const Row& row, uint64_t ns) {
+  if (!ns || row.key.kind == PK_CALLS) return;
+  Row cell = without_stacks(row);
+  cell.slot = 1 + ((row.slot - 1) >> slot_shift_);
+  cell.key.basis = 0;
+  cell.key.watched = 0;
+  timeline_[cell] += ns;
+  while (timeline_.size() > limits_.cells && slot_shift_ < 31) make_slots_longer();
+}
+
+void Recorder::make_slots_longer() {
+  ++slot_shift_;
+  std::unordered_map<Row, uint64_t, RowHash> longer;
+  for (const auto& [row, ns] : timeline_) {
+    Row to = row;
+    to.slot = 1 + ((row.slot - 1) >> 1);
+    longer[to] += ns;
+  }
+  timeline_ = std::move(longer);
 }
 
 void Recorder::add(const KernelSide::Tables& tables) {
   stacks_.hand_over(tables.stacks);
   for (const auto& [key, count] : tables.counts) {
-    Row row{key};
+    Row row{key, slot_};
     // The user stack is the consumer's, and it is the one who is served.
     if (has_user_stack(key))
       row.key.ustack =
@@ -78,7 +105,9 @@ void Recorder::add(const KernelSide::Tables& tables) {
     }
     if (key.watched) {
       row.key.watched = 0;
-      spread_.seen(row, count);
+      Row alike = row;
+      alike.slot = 0;
+      spread_.seen(alike, count);
     }
     this->count(row, count);
   }
@@ -159,6 +188,15 @@ void Recorder::fold_processes() {
   for (const auto& [row, c] : rows) count(row, c);
   rows = std::exchange(objects_, {});
   for (const auto& [row, c] : rows) count(row, c);
+  std::unordered_map<Row, uint64_t, RowHash> timeline;
+  for (const auto& [row, ns] : timeline_) {
+    Row to = row;
+    to.key.ran_on = processes_.standing_for(row.key.ran_on);
+    if (row.key.served_kind == PK_SERVED_LABEL)
+      to.key.served = processes_.standing_for(row.key.served);
+    timeline[to] += ns;
+  }
+  timeline_ = std::move(timeline);
 }
 
 // Where the source is read off the stack, as much of it stays as tells that.
@@ -200,6 +238,7 @@ void Recorder::keep_stacks() {
   };
   for (const Counts* rows : {&rows_, &objects_})
     for (const auto& [row, count] : *rows) note(row);
+  for (const auto& [row, ns] : timeline_) note(row);
   spread_.each_row(note);
   stacks_.keep(kernel, user);
 }
@@ -212,6 +251,7 @@ void Recorder::add_rest(const KernelSide::Rest& rest) {
 
 void Recorder::add_charge(uint64_t object, const pk_charge& charge) {
   Row row = row_of(charge);
+  row.slot = slot_;
   row.key.served = object;
   row.key.served_kind = PK_SERVED_OBJECT;
   row.key.reason = charge.reason;
@@ -221,13 +261,14 @@ void Recorder::add_charge(uint64_t object, const pk_charge& charge) {
 
 void Recorder::add_nobody(const pk_charge& charge) {
   Row row = row_of(charge);
+  row.slot = slot_;
   row.key.served = PK_UNCLAIMED + charge.reason;
   row.key.basis = PK_BASIS_PROVISIONAL;
   count(row, {charge.ns, charge.samples});
 }
 
 void Recorder::add_exact(const pk_exact& exact) {
-  Row row{};
+  Row row{{}, slot_};
   row.key.ran_on = exact.ran_on;
   row.key.served = exact.served;
   row.key.served_kind = exact.served & PK_OBJECT ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
@@ -359,11 +400,40 @@ void Recorder::add_special(uint64_t special, uint64_t ns) {
   rows_[row].ns += ns;
 }
 
-void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& selected,
-                      bool stacks_of_others) {
+Recorder::Told Recorder::tell(Profile& profile, const Row& row, const Selected& selected) {
   const auto is_process = [](uint64_t label) { return label >> 32 != 0; };
+  const pk_key& key = row.key;
   Label other_label;
   other_label.kind = LabelKind::other;
+  Label ran;
+  if (is_process(key.ran_on))
+    ran = processes_.label_of(key.ran_on);
+  else
+    ran.kind = key.ran_on == PK_IDLE   ? LabelKind::idle
+               : key.ran_on == PK_HOST ? LabelKind::other
+                                       : LabelKind::kernel;
+  const bool function_only = key.kind == PK_INTERRUPT || key.kind == PK_CALLS;
+  Told told;
+  told.functions = functions_of(key);
+  told.kernel = function_only ? Frames(told.functions) : stacks_.kernel(key.kstack);
+  told.served_other =
+      key.served_kind == PK_SERVED_LABEL && is_process(key.served) && !selected(key.served);
+  // Kernel threads are of no target, but what runs on them may be for one.
+  const bool ran_other = is_process(key.ran_on) && !ran.kthread && !selected(key.ran_on);
+  told.key.ran_on = profile.label(ran_other ? other_label : ran);
+  told.key.served =
+      told.served_other ? profile.label(other_label) : served_label(profile, key, ran, told.kernel);
+  told.source = source_of(key, ran, told.kernel);
+  told.key.source = profile.string(told.source);
+  told.key.basis = static_cast<Basis>(key.basis);
+  const bool to_process = key.served_kind == PK_SERVED_LABEL && is_process(key.served);
+  told.key.thread = ran_other ? 0 : name_thread(profile, told.key.ran_on, key.ran_on);
+  if (to_process && !told.served_other)
+    told.key.served_thread = name_thread(profile, told.key.served, key.served);
+  return told;
+}
+
+void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of_others) {
   Stacks::Mover move_frame(stacks_, profile);
   const auto pseudo = [&](const std::string& name) {
     Frame f;
@@ -373,7 +443,10 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
   };
 
   Rows rows(rows_.begin(), rows_.end());
-  rows.insert(rows.end(), objects_.begin(), objects_.end());
+  for (const auto& [row, c] : objects_) {
+    rows.emplace_back(row, c);
+    if (row.slot) add_to_timeline(row, c.ns);
+  }
   rows_ = {};
   with_stack_ = 0;
   objects_ = {};
@@ -384,52 +457,43 @@ void Recorder::finish(Profile& profile, const std::function<bool(uint64_t)>& sel
   std::vector<FrameId> stack;
   for (const auto& [row, count] : rows) {
     const pk_key& key = row.key;
-    Label ran;
-    if (is_process(key.ran_on))
-      ran = processes_.label_of(key.ran_on);
-    else
-      ran.kind = key.ran_on == PK_IDLE   ? LabelKind::idle
-                 : key.ran_on == PK_HOST ? LabelKind::other
-                                         : LabelKind::kernel;
     const bool exact = key.kind == PK_INTERRUPT;
     const bool calls = key.kind == PK_CALLS;
-    const std::vector<FrameId> functions = functions_of(key);
-    const Frames kernel = exact || calls ? Frames(functions) : stacks_.kernel(key.kstack);
-    const bool served_other =
-        key.served_kind == PK_SERVED_LABEL && is_process(key.served) && !selected(key.served);
-    // Kernel threads are of no target, but what runs on them may be for one.
-    const bool ran_other = is_process(key.ran_on) && !ran.kthread && !selected(key.ran_on);
-
-    SampleKey sample;
-    sample.ran_on = profile.label(ran_other ? other_label : ran);
-    sample.served =
-        served_other ? profile.label(other_label) : served_label(profile, key, ran, kernel);
-    const std::string source = source_of(key, ran, kernel);
-    sample.source = profile.string(source);
-    sample.basis = static_cast<Basis>(key.basis);
-    const bool to_process = key.served_kind == PK_SERVED_LABEL && is_process(key.served);
-    sample.thread = ran_other ? 0 : name_thread(profile, sample.ran_on, key.ran_on);
-    if (to_process && !served_other)
-      sample.served_thread = name_thread(profile, sample.served, key.served);
-
+    Told told = tell(profile, row, selected);
     stack.clear();
-    if (!served_other || stacks_of_others) {
+    if (!told.served_other || stacks_of_others) {
       if (key.kind != PK_IDLING)
-        for (const FrameId f : kernel) stack.push_back(move_frame(f));
-      if (key.kind != PK_USER && !calls) stack.push_back(pseudo(source));
-      if (!served_other && has_user_stack(key)) {
+        for (const FrameId f : told.kernel) stack.push_back(move_frame(f));
+      if (key.kind != PK_USER && !calls) stack.push_back(pseudo(told.source));
+      if (!told.served_other && has_user_stack(key)) {
         if (key.kind == PK_SOFTIRQ && key.syscall != PK_NO_SYSCALL)
           stack.push_back(pseudo("syscall:" + syscall_name(key.syscall, key.compat)));
         for (const FrameId f : stacks_.user(key.ustack)) stack.push_back(move_frame(f));
       }
     }
-    sample.stack = profile.stack(stack);
+    told.key.stack = profile.stack(stack);
     SampleValue value;
     (exact || calls ? value.calls : value.count) = count.samples;
     value.ns = count.ns;
     if (exact) value.exact_ns = count.ns;
-    profile.add(sample, value);
+    profile.add(told.key, value);
   }
+  finish_timeline(profile, selected);
+}
+
+void Recorder::finish_timeline(Profile& profile, const Selected& selected) {
+  if (timeline_.empty()) return;
+  std::map<std::tuple<uint32_t, LabelId, LabelId, StringId>, uint64_t> cells;
+  for (const auto& [row, ns] : timeline_) {
+    const Told told = tell(profile, row, selected);
+    cells[{row.slot - 1, told.key.ran_on, told.key.served, told.key.source}] += ns;
+  }
+  timeline_.clear();
+  for (const auto& [cell, ns] : cells) {
+    const auto& [slot, ran_on, served, source] = cell;
+    profile.timeline.push_back({slot, ran_on, served, source, ns});
+  }
+  profile.meta.slot_ns = slot_ns_ << slot_shift_;
 }
 
 }  // namespace pkprof

@@ -39,6 +39,7 @@ struct RecorderLimits {
   size_t stack_frames = 6 << 20;  // of all stacks together: four bytes each
   size_t frames = 262144;         // distinct places in code: 40 bytes each, and the names
   size_t objects = 65536;         // rows whose owner is not known yet
+  size_t cells = 65536;           // of the timeline; beyond it, slots are twice as long
 };
 
 class Recorder {
@@ -48,6 +49,11 @@ class Recorder {
 
   // A later state of the kernel's symbols, for what was not there before: our own programs.
   void add_kernel_symbols(const KernelSymbols* kernel) { stacks_.add_kernel_symbols(kernel); }
+  // A timeline is kept from here on, of slots of `slot_ns`: what is added is in this one.
+  void begin_slot(uint32_t slot, uint64_t slot_ns) {
+    slot_ = 1 + slot;
+    slot_ns_ = slot_ns;
+  }
   void add(const KernelSide::Tables& tables);
   // Charges samples of pauses of the hooks; the `last` time, all of them.
   void settle_unwatched(bool last);
@@ -68,8 +74,8 @@ class Recorder {
 
   // Moves everything into the profile, and forgets it. `selected` decides by label; the rest is
   // OTHER, without stacks, or with the kernel's part of them.
-  void finish(Profile& profile, const std::function<bool(uint64_t)>& selected,
-              bool stacks_of_others = false);
+  using Selected = std::function<bool(uint64_t)>;
+  void finish(Profile& profile, const Selected& selected, bool stacks_of_others = false);
 
  private:
   using Frames = Stacks::Frames;
@@ -86,6 +92,18 @@ class Recorder {
   void fold_processes();
   [[nodiscard]] bool is_above(double part) const;
   void add_row(const Row& row, const pk_count& count);
+  void add_to_timeline(const Row& row, uint64_t ns);
+  void make_slots_longer();
+  // A row in the profile's terms.
+  struct Told {
+    SampleKey key;  // but for the stack
+    std::string source;
+    std::vector<FrameId> functions;  // see functions_of()
+    Frames kernel;
+    bool served_other = false;
+  };
+  Told tell(Profile& profile, const Row& row, const Selected& selected);
+  void finish_timeline(Profile& profile, const Selected& selected);
   std::string source_of(const pk_key& key, const Label& ran_on, Frames kernel);
   std::string interrupt_source(const pk_key& key, Frames kernel);
   std::string function_name(FrameId frame) const;
@@ -100,6 +118,10 @@ class Recorder {
   Stacks stacks_;
   Counts rows_;
   Counts objects_;  // those for an object whose owner is not known yet
+  std::unordered_map<Row, uint64_t, RowHash> timeline_;  // ns, without stacks
+  uint32_t slot_ = 0;                                    // as in Row
+  uint64_t slot_ns_ = 0;
+  uint32_t slot_shift_ = 0;  // slots were made twice as long so often
   InterruptNames interrupts_;
   Spread spread_;
   size_t with_stack_ = 0;  // of rows_

@@ -11,8 +11,11 @@ namespace pkprof {
 // What samples are counted under, on the user side: the key, with a user stack's number by Stacks.
 struct Row {
   pk_key key;
+  uint32_t slot = 0;  // 1 + the slot of the timeline, of what is to be in it
 
-  bool operator==(const Row& o) const { return std::memcmp(&key, &o.key, sizeof(key)) == 0; }
+  bool operator==(const Row& o) const {
+    return slot == o.slot && std::memcmp(&key, &o.key, sizeof(key)) == 0;
+  }
 };
 
 // Whether key.kstack names a stack; of what is measured by entry and exit, and of calls, it is a
@@ -35,7 +38,7 @@ struct RowHash {
   size_t operator()(const Row& r) const {
     uint64_t words[sizeof(pk_key) / 8];
     std::memcpy(words, &r.key, sizeof(words));
-    uint64_t h = 0;
+    uint64_t h = r.slot;
     for (const uint64_t w : words) h = (h ^ w) * 0x9e3779b97f4a7c15ULL, h ^= h >> 32;
     return h;
   }

@@ -231,7 +231,9 @@ Result<> Session::wait() {
     const uint64_t next_turn = budget_->turn(now);
     if (now >= next_drain) {
       if (!drain()) break;
-      next_drain = monotonic_ns() + drain_interval_ns;
+      // On the timeline's slots.
+      next_drain =
+          started_ + drain_interval_ns * (1 + (monotonic_ns() - started_) / drain_interval_ns);
     }
     if (now >= next_interval) {
       if (!hand_over()) break;
@@ -265,6 +267,12 @@ Result<> Session::drain(bool last) {
   const uint64_t watched_ns = budget_->watched_ns(HookGroup::interrupts, taken);
   const uint64_t on_ns = watched_ns - drained_watched_ns_;
   unseen_.estimate(tables->counts, on_ns, taken - drained_ - std::min(on_ns, taken - drained_));
+  // What is handed over at intervals is its own timeline.
+  if (options_.interval <= 0 && !options_.measure) {
+    const uint64_t middle = drained_ + (taken - drained_) / 2;
+    recorder_->begin_slot(static_cast<uint32_t>((middle - started_) / drain_interval_ns),
+                          drain_interval_ns);
+  }
   drained_ = taken;
   drained_watched_ns_ = watched_ns;
   recorder_->add(*tables);

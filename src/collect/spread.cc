@@ -112,6 +112,7 @@ void Spread::settle(const StackOf& stack_of, const Charge& charge, bool last) {
       Row to = choice ? choice->next() : row;
       to.key.ran_on = row.key.ran_on;
       to.key.kstack = row.key.kstack;
+      to.slot = row.slot;
       if (!choice) {
         to.key.served = uint64_t{PK_UNCLAIMED} + PK_UNWATCHED;
         to.key.served_kind = PK_SERVED_LABEL;

@@ -9,6 +9,7 @@
 #include "export/folded.h"
 #include "export/gmon.h"
 #include "export/speedscope.h"
+#include "export/trace.h"
 
 namespace pkprof {
 
@@ -20,6 +21,7 @@ constexpr std::array formats = {
     ExportFormat{"folded", "stacks, a line each, for flame graphs", export_folded},
     ExportFormat{"gmon", "gmon.out files with their symbols, for GNU gprof", export_gmon},
     ExportFormat{"speedscope", "stacks, for speedscope.app", export_speedscope},
+    ExportFormat{"trace", "the timeline, for Perfetto and chrome://tracing", export_trace},
 };
 
 }  // namespace

@@ -73,6 +73,9 @@ Result<> merge(Profile& before, const Profile& later) {
                 later.meta.host + ", " + later.meta.kernel + ", " +
                 std::to_string(later.meta.cpus) + " CPUs");
   const Numbers numbers = add_tables(before, later);
+  // Two recordings with a time between them of which nothing is known.
+  before.timeline.clear();
+  before.meta.slot_ns = 0;
   for (const Profile::Sample& sample : later.samples()) {
     SampleKey key = sample.key;
     key.ran_on = numbers.labels[key.ran_on];

@@ -19,9 +19,9 @@
 //   time, duration, period    1e9/hz nanoseconds
 //   comment         `#` and the JSON object, schema "pkprof.meta/1": kernel, cpus, frequency, what
 //                   was taken, lost and degraded, the cost, the counters, the label table, the
-//                   names of threads, the kinds of the frames that do not show it, and the
-//                   addresses that linkers gave to mappings. The `#` keeps `go tool pprof` from
-//                   printing the comment above each of its reports.
+//                   names of threads, the timeline, the kinds of the frames that do not show it,
+//                   and the addresses that linkers gave to mappings. The `#` keeps `go tool pprof`
+//                   from printing the comment above each of its reports.
 //
 // Labels are known by their names ("nginx:812"), made unique ("nginx:812#2" when a pid was used
 // again) and recorded in the label table, so tools that renumber or drop samples (`pprof -proto`

@@ -107,6 +107,7 @@ void meta_to_json(const Meta& meta, Json& to) {
   put(to, "cost_user_ns", meta.cost_user_ns);
   put(to, "unwatched_ns", meta.unwatched_ns);
   put(to, "disks_unwatched_ns", meta.disks_unwatched_ns);
+  put(to, "slot_ns", meta.slot_ns);
   put(to, "counted_functions", meta.counted_functions);
   put(to, "counted_by", meta.counted_by);
   Json& degraded = to["degraded"] = Json::array();
@@ -137,7 +138,8 @@ Meta meta_from_json(const Json& from) {
             .counted_functions = get_number(from, "counted_functions"),
             .counted_by = get_text(from, "counted_by"),
             .unwatched_ns = get_number(from, "unwatched_ns"),
-            .disks_unwatched_ns = get_number(from, "disks_unwatched_ns")};
+            .disks_unwatched_ns = get_number(from, "disks_unwatched_ns"),
+            .slot_ns = get_number(from, "slot_ns")};
   for (const Json& sentence : get_array(from, "degraded"))
     meta.degraded.push_back(text_of(sentence, "degraded"));
   if (const auto counters = from.find("counters"); counters != from.end()) {
@@ -146,6 +148,27 @@ Meta meta_from_json(const Json& from) {
       meta.counters[unescape_text(name)] = number_of(value, "a counter", UINT64_MAX);
   }
   return meta;
+}
+
+// Indexes must lead somewhere, and the sum stay a number.
+void timeline_from_json(const Json& from, MetaComment& to) {
+  for (const Json& source : get_array(from, "timeline_sources"))
+    to.timeline_sources.push_back(text_of(source, "a source of the timeline"));
+  uint64_t sum = 0;
+  for (const Json& cell : get_array(from, "timeline")) {
+    if (!cell.is_array() || cell.size() != 5) throw Malformed{"timeline is not made of cells"};
+    const auto index = [&](size_t i, size_t size) {
+      const uint64_t n = number_of(cell[i], "a cell of the timeline", UINT32_MAX);
+      if (n >= size) throw Malformed{"a cell of the timeline leads nowhere"};
+      return static_cast<uint32_t>(n);
+    };
+    to.timeline.push_back({index(0, size_t{1} << 24), index(1, to.labels.size()),
+                           index(2, to.labels.size()), index(3, to.timeline_sources.size()),
+                           number_of(cell[4], "a time", INT64_MAX)});
+    if (__builtin_add_overflow(sum, to.timeline.back().ns, &sum) ||
+        sum > static_cast<uint64_t>(INT64_MAX))
+      throw Malformed{"the timeline adds up to too much"};
+  }
 }
 
 // Refuses nesting before it costs memory or stack.
@@ -171,6 +194,7 @@ MetaComment from_json(const Json& from) {
     if (name == label.end() || !name->is_string()) throw Malformed{"a label without a name"};
     comment.names.push_back(name->get<std::string>());
   }
+  timeline_from_json(from, comment);
   for (const Json& entry : get_array(from, "frame_kinds")) {
     if (!entry.is_array() || entry.size() != 2) throw Malformed{"frame_kinds is not made of pairs"};
     const auto kind = frame_kind_from_string(text_of(entry[1], "a frame kind"));
@@ -242,6 +266,14 @@ std::string encode_comment(const MetaComment& comment) {
     Json& vaddrs = to["vaddrs"] = Json::array();
     for (const auto& [mapping, vaddr] : comment.vaddrs)
       vaddrs.push_back(Json::array({mapping, vaddr}));
+  }
+  if (!comment.timeline.empty()) {
+    Json& sources = to["timeline_sources"] = Json::array();
+    for (const std::string& source : comment.timeline_sources)
+      sources.push_back(escape_text(source));
+    Json& timeline = to["timeline"] = Json::array();
+    for (const auto& [slot, ran_on, served, source, ns] : comment.timeline)
+      timeline.push_back(Json::array({slot, ran_on, served, source, ns}));
   }
   return "#" + to.dump();
 }

@@ -107,6 +107,11 @@ void Decoder::read_comment() {
     label_names_.insert(hash, static_cast<uint32_t>(i));
     labels_.push_back(profile_.label(comment_.labels[i]));
   }
+  std::vector<StringId> sources;
+  for (const std::string& source : comment_.timeline_sources)
+    sources.push_back(profile_.string(source));
+  for (const auto& [slot, ran_on, served, source, ns] : comment_.timeline)
+    profile_.timeline.push_back({slot, labels_[ran_on], labels_[served], sources[source], ns});
   for (const auto& [label, thread, name] : comment_.threads)
     profile_.name_thread(label_named(label, "a thread is of a process that is not in the table"),
                          thread, name);

@@ -2,6 +2,7 @@
 // Profile to profile.proto, table by table. The ids of the file are the Profile's plus one.
 #include <array>
 #include <protozero/pbf_writer.hpp>
+#include <unordered_map>
 
 #include "model/escape.h"
 #include "model/gzip.h"
@@ -271,6 +272,13 @@ std::string Encoder::comment() const {
   }
   for (const auto& [thread, name] : profile_.thread_names())
     comment.threads.push_back({names_[thread.first], thread.second, name});
+  std::unordered_map<StringId, uint32_t> sources;
+  for (const TimelineCell& cell : profile_.timeline) {
+    const auto next = static_cast<uint32_t>(sources.size());
+    const auto [it, fresh] = sources.try_emplace(cell.source, next);
+    if (fresh) comment.timeline_sources.push_back(profile_.text(cell.source));
+    comment.timeline.push_back({cell.slot, cell.ran_on, cell.served, it->second, cell.ns});
+  }
   return encode_comment(comment);
 }
 

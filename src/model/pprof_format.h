@@ -109,6 +109,15 @@ struct MetaComment {
     uint64_t vaddr = 0;
   };
   std::vector<VaddrOf> vaddrs;
+  struct Cell {
+    uint32_t slot = 0;
+    uint32_t ran_on = 0;  // of `labels`
+    uint32_t served = 0;
+    uint32_t source = 0;  // of `timeline_sources`
+    uint64_t ns = 0;
+  };
+  std::vector<std::string> timeline_sources;
+  std::vector<Cell> timeline;
 };
 
 // One name a label, escaped and unique.

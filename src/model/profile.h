@@ -143,9 +143,21 @@ struct Meta {
   std::string counted_by;           // means of the kernel's
   uint64_t unwatched_ns = 0;        // of duration_ns, that the hooks were off to keep to the budget
   uint64_t disks_unwatched_ns = 0;  // the same of those on disk requests
+  uint64_t slot_ns = 0;             // of the timeline; 0: there is none
   std::vector<std::string> degraded;         // capabilities that were missing, a sentence each
   std::map<std::string, uint64_t> counters;  // every "nothing is lost silently" counter, by name
   bool operator==(const Meta&) const = default;
+};
+
+// Time by who ran, who was served and by what, in one slot of the recording: slot 0 is its first
+// Meta::slot_ns.
+struct TimelineCell {
+  uint32_t slot = 0;
+  LabelId ran_on = 0;
+  LabelId served = 0;
+  StringId source = 0;
+  uint64_t ns = 0;
+  auto operator<=>(const TimelineCell&) const = default;
 };
 
 class Profile {
@@ -154,6 +166,9 @@ class Profile {
   Profile();
 
   Meta meta;
+  // By slot, and within one by who ran, who was served and by what; each of these once. What it
+  // adds up to is what the samples do, but for time that was charged to no slot.
+  std::vector<TimelineCell> timeline;
 
   // Interned by (kind, pid, start_ns, reason). The rest of a label is as first given, but what
   // was empty then is filled in when it comes later.

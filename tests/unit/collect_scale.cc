@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "collect/recorder.h"
@@ -65,12 +66,14 @@ class ScaleTest : public testing::Test {
   void add(const pk_key& key, uint64_t ns = kMs) {
     tables_.counts.emplace_back(key, pk_count{ns, 1});
     ns_ += ns;
+    if (slots_) in_slots_ += ns;
   }
   void add_stack(uint64_t number, std::vector<uint64_t> ips) {
     tables_.stacks.emplace_back(number, std::move(ips));
   }
   // What Session::drain() does with the tables.
   void drain() {
+    if (slots_) recorder_.begin_slot(slots_++ - 1, 1000 * kMs);
     recorder_.add(tables_);
     tables_ = {};
     processes_.bury();
@@ -82,6 +85,9 @@ class ScaleTest : public testing::Test {
     uint64_t ns = 0;
     for (const auto& sample : profile.samples()) ns += sample.value.ns;
     EXPECT_EQ(ns, ns_) << "no time is lost";
+    uint64_t on_timeline = 0;
+    for (const TimelineCell& cell : profile.timeline) on_timeline += cell.ns;
+    EXPECT_EQ(on_timeline, in_slots_) << "nor what was in slots";
     return profile;
   }
   static std::vector<Label> labels_named(const Profile& profile, const std::string& comm) {
@@ -93,10 +99,12 @@ class ScaleTest : public testing::Test {
 
   static constexpr size_t kLabels = 100;
   static constexpr RecorderLimits kLimits{
-      .rows = 200, .stack_frames = 2000, .frames = 1000, .objects = 50};
+      .rows = 200, .stack_frames = 2000, .frames = 1000, .objects = 50, .cells = 300};
 
   uint64_t now_ = 1000;
   uint64_t ns_ = 0;
+  uint32_t slots_ = 0;  // 1 + those begun, where a timeline is kept
+  uint64_t in_slots_ = 0;
   UserSymbols symbols_;
   Processes processes_{symbols_, false, kLabels};
   Recorder recorder_{nullptr, symbols_, processes_, kMs, kLimits};
@@ -123,6 +131,50 @@ TEST_F(ScaleTest, ProcessesThatEndedAreFoldedByProgram) {
   }
   EXPECT_EQ(std::ranges::count(profile.labels(), kFirstPid + 10 * kLabels - 1, &Label::pid), 1)
       << "the last ones have rows of their own";
+}
+
+TEST_F(ScaleTest, TheTimelineSaysWhenItWas) {
+  slots_ = 1;
+  start(kFirstPid, "server");
+  meet(kFirstPid, "server");
+  for (uint64_t slot = 0; slot < 5; ++slot) {
+    add(own(kFirstPid, 0), (1 + slot) * kMs);
+    // Stacks are no matter of the timeline's.
+    add(own(kFirstPid, 0, 7), kMs);
+    add(own(kFirstPid, 0, 8), kMs);
+    drain();
+  }
+  const Profile profile = finish();
+  EXPECT_EQ(profile.meta.slot_ns, 1000 * kMs);
+  ASSERT_EQ(profile.timeline.size(), 10);
+  for (uint32_t i = 0; i < 10; ++i) {
+    const TimelineCell& cell = profile.timeline[i];
+    EXPECT_EQ(cell.slot, i / 2);
+    EXPECT_EQ(profile.labels()[cell.served].comm, "server");
+    EXPECT_EQ(cell.ns, profile.text(cell.source) == "user" ? (1 + cell.slot) * kMs : 2 * kMs);
+  }
+}
+
+// However long it is, and however many processes come and go.
+TEST_F(ScaleTest, OfALongTimelineSlotsGetLonger) {
+  slots_ = 1;
+  for (uint32_t i = 0; i < 2000; ++i) {
+    const uint32_t pid = kFirstPid + i;
+    start(pid, "cc");
+    meet(pid, "cc");
+    add(own(pid, 0));
+    end(pid);
+    drain();
+  }
+  const Profile profile = finish();
+  EXPECT_LE(profile.timeline.size(), kLimits.cells);
+  EXPECT_GE(profile.timeline.size(), kLimits.cells / 4);
+  EXPECT_GT(profile.meta.slot_ns, 1000 * kMs);
+  // Each slot has the time of its length, but for the last.
+  std::map<uint32_t, uint64_t> slots;
+  for (const TimelineCell& cell : profile.timeline) slots[cell.slot] += cell.ns;
+  slots.erase(std::prev(slots.end()));
+  for (const auto& [slot, ns] : slots) EXPECT_EQ(ns * 1000, profile.meta.slot_ns) << slot;
 }
 
 TEST_F(ScaleTest, WhatComesLaterForAFoldedProcessIsItsPrograms) {

@@ -128,6 +128,34 @@ TEST(StackExports, SpeedscopeHasAllOfTheTime) {
 }
 
 // GraphViz draws it, and the parties at its top are all of the time.
+TEST(StackExports, TheTraceIsTheTimeline) {
+  Profile profile = test::small_machine();
+  EXPECT_FALSE(export_format("trace")->write(profile, {}));
+  profile.meta.slot_ns = 1'000'000'000;
+  uint64_t all = 0;
+  for (const auto& [key, value] : profile.samples()) {
+    const auto slot = static_cast<uint32_t>(2 * (all % 3));  // with gaps
+    profile.timeline.push_back({slot, key.ran_on, key.served, key.source, value.ns});
+    all += value.ns;
+  }
+  const json trace = json::parse(exported("trace", profile));
+  // Each value holds until the next of the same counter; the last is none.
+  std::map<std::pair<uint64_t, std::string>, json> before;
+  double seconds = 0;
+  for (const json& e : trace.at("traceEvents")) {
+    if (e.at("ph") != "C") continue;
+    const std::pair counter(e.at("pid").get<uint64_t>(), e.at("name").get<std::string>());
+    if (const auto it = before.find(counter); it != before.end() && counter.second == "for it")
+      for (const auto& [series, percent] : it->second.at("args").items())
+        seconds += percent.get<double>() / 100 *
+                   (e.at("ts").get<double>() - it->second.at("ts").get<double>()) / 1e6;
+    before[counter] = e;
+  }
+  EXPECT_NEAR(seconds, static_cast<double>(all) / 1e9, 1e-6);
+  for (const auto& [counter, last] : before)
+    for (const auto& [series, percent] : last.at("args").items()) EXPECT_EQ(percent, 0);
+}
+
 TEST(StackExports, GraphVizDrawsTheCallGraph) {
   const Profile profile = test::small_machine();
   const json graph = json::parse(said_of("dot -Tjson", exported("dot", profile)));

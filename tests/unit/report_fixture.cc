@@ -430,7 +430,13 @@ Profile random_profile(uint64_t seed, size_t samples) {
                  .ns = random() % 1'000'000'000,
                  .exact_ns = seed % 2 * (random() % 1000),
                  .calls = seed % 3 * (random() % 1000)});
+    profile.timeline.push_back({.slot = static_cast<uint32_t>(i),
+                                .ran_on = random_label(profile, random),
+                                .served = random_label(profile, random),
+                                .source = profile.string(random_text(random)),
+                                .ns = random() % 1'000'000'000});
   }
+  profile.meta.slot_ns = random() >> 12;
   return profile;
 }
 
@@ -468,6 +474,10 @@ std::vector<std::string> described(const Profile& profile) {
       line += " " + std::to_string(n);
     lines.push_back(std::move(line));
   }
+  for (const auto& [slot, ran_on, served, source, ns] : profile.timeline)
+    lines.push_back("slot " + std::to_string(slot) + " " + text_of(profile.labels()[ran_on]) + ">" +
+                    text_of(profile.labels()[served]) + ">" + profile.text(source) + " " +
+                    std::to_string(ns));
   std::ranges::sort(lines);
   return lines;
 }

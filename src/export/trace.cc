@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/trace.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "export/exported_stacks.h"
+#include "model/source.h"
+#include "report/clean.h"
+#include "report/ledger.h"
+
+namespace pkprof {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Of what is no process, or of processes that have no number of their own.
+constexpr uint32_t first_other = 1U << 30;
+
+class Trace {
+ public:
+  Trace(const Profile& profile, const ExportOptions& options)
+      : profile_(profile), options_(options) {}
+
+  Json run() {
+    for (const TimelineCell& cell : profile_.timeline) add(cell);
+    Json events = Json::array();
+    for (const auto& [label, counters] : counters_) {
+      const uint32_t pid = number_of(label);
+      events.push_back({{"name", "process_name"},
+                        {"ph", "M"},
+                        {"pid", pid},
+                        {"args", {{"name", clean(profile_.labels()[label].name())}}}});
+      for (const auto& [name, slots] : counters) put(events, pid, name, slots);
+    }
+    return {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
+  }
+
+ private:
+  using Series = std::map<std::string, uint64_t>;  // ns
+  using Slots = std::map<uint32_t, Series>;
+
+  [[nodiscard]] bool is_wanted(LabelId id) const {
+    const Label& label = profile_.labels()[id];
+    return options_.pids.empty() ||
+           (label.kind == LabelKind::process &&
+            std::ranges::find(options_.pids, label.pid) != options_.pids.end());
+  }
+
+  void add(const TimelineCell& cell) {
+    const std::string& source = profile_.text(cell.source);
+    const bool process = profile_.labels()[cell.served].kind == LabelKind::process;
+    const bool elsewhere = cell.ran_on != cell.served || is_asynchronous(source);
+    if (is_wanted(cell.served)) {
+      const char* const series = !process           ? "time"
+                                 : elsewhere        ? "async kernel"
+                                 : source == "user" ? "user"
+                                                    : "own kernel";
+      counters_[cell.served]["for it"][cell.slot][series] += cell.ns;
+      if (process && elsewhere)
+        counters_[cell.served]["async"][cell.slot][clean(source)] += cell.ns;
+    }
+    if (cell.ran_on != cell.served && is_wanted(cell.ran_on) &&
+        profile_.labels()[cell.ran_on].kind == LabelKind::process &&
+        !is_own_work(profile_, cell.ran_on, cell.source))
+      counters_[cell.ran_on]["stolen"][cell.slot]["time"] += cell.ns;
+  }
+
+  [[nodiscard]] uint32_t number_of(LabelId id) const {
+    const Label& label = profile_.labels()[id];
+    return label.kind == LabelKind::process && label.pid ? label.pid : first_other + id;
+  }
+
+  // A counter keeps its value until the next: each series has one in each slot that any has, and
+  // none behind it.
+  void put(Json& events, uint32_t pid, const std::string& name, const Slots& slots) const {
+    Series none;
+    for (const auto& [slot, series] : slots)
+      for (const auto& [which, ns] : series) none[which] = 0;
+    for (auto it = slots.begin(); it != slots.end(); ++it) {
+      Series all = none;
+      for (const auto& [which, ns] : it->second) all[which] = ns;
+      put(events, pid, name, it->first, all);
+      const auto next = std::next(it);
+      if (next == slots.end() || next->first != it->first + 1)
+        put(events, pid, name, it->first + 1, none);
+    }
+  }
+
+  void put(Json& events, uint32_t pid, const std::string& name, uint32_t slot,
+           const Series& series) const {
+    Json args = Json::object();
+    const auto length = static_cast<double>(profile_.meta.slot_ns);
+    for (const auto& [which, ns] : series) args[which] = 100 * static_cast<double>(ns) / length;
+    events.push_back({{"name", name},
+                      {"ph", "C"},
+                      {"pid", pid},
+                      {"ts", static_cast<double>(slot) * length / 1000},
+                      {"args", std::move(args)}});
+  }
+
+  const Profile& profile_;
+  const ExportOptions& options_;
+  std::map<LabelId, std::map<std::string, Slots>> counters_;
+};
+
+}  // namespace
+
+Result<std::string> export_trace(const Profile& profile, const ExportOptions& options) {
+  if (profile.timeline.empty() || !profile.meta.slot_ns)
+    return fail("it has no timeline: that is kept by `pkprof record` and `run`");
+  return deliver(
+      Trace(profile, options).run().dump(-1, ' ', false, Json::error_handler_t::replace) + "\n",
+      options);
+}
+
+}  // namespace pkprof
