@@ -23,7 +23,8 @@ namespace {
 
 using nlohmann::json;
 
-std::string exported(const char* format, const Profile& profile, ExportOptions options = {}) {
+std::string exported(const char* format, const Profile& profile,
+                     const ExportOptions& options = {}) {
   const auto text = export_format(format)->write(profile, options);
   EXPECT_TRUE(text) << text.error().message;
   return text.value_or("");
@@ -65,7 +66,7 @@ uint64_t sum_of_folded(const std::string& text, std::map<std::string, uint64_t>*
     const uint64_t ns = std::stoull(line.substr(space + 1));
     EXPECT_EQ(line.find(";;"), std::string::npos) << line;
     sum += ns;
-    if (roots) (*roots)[line.substr(0, line.find_first_of(";", 0))] += ns;
+    if (roots) (*roots)[line.substr(0, line.find(';'))] += ns;
   }
   return sum;
 }
