@@ -249,9 +249,16 @@ void HistSession::finish(const CpuTime& used) {
   Profile& profile = recording_.profile;
   const LabelId label = profile.label(
       {.kind = LabelKind::process, .pid = first_pid_, .start_ns = 1, .comm = comm_, .exe = exe_});
+  // A clock that cannot keep up misses ticks of all code alike: each counts for more then.
+  const uint64_t used_ns = used.user_ns + (sees_kernel_ ? used.system_ns : 0);
+  const uint64_t expected = used_ns / period_ns();
+  const uint64_t ticks = counted_ + before_ + children_ + lost_;
+  const bool slow =
+      options_.repeat == 1 && ticks && expected >= 100 && ticks < expected - expected / 10;
+  const uint64_t sample_ns = slow ? used_ns / ticks : period_ns();
   for (const auto& [key, samples] : counts_)
     profile.add({.ran_on = label, .served = label, .source = key.source, .stack = key.stack},
-                {.count = samples, .ns = samples * period_ns()});
+                {.count = samples, .ns = samples * sample_ns});
   Meta& meta = profile.meta;
   meta.samples_taken = counted_;
   meta.samples_lost = lost_;
@@ -265,13 +272,11 @@ void HistSession::finish(const CpuTime& used) {
     meta.degraded.push_back("only user code could be sampled (kernel.perf_event_paranoid): " +
                             std::to_string(used.system_ns / 1'000'000) +
                             " ms in the kernel are missing");
-  // A clock that cannot keep up misses ticks of all code alike.
-  const uint64_t expected = (used.user_ns + (sees_kernel_ ? used.system_ns : 0)) / period_ns();
-  const uint64_t all = counted_ + before_ + children_;
-  if (options_.repeat == 1 && expected >= 100 && all < expected - expected / 10)
-    meta.degraded.push_back("the clock ticked " +
-                            std::to_string(all * options_.frequency_hz / expected) +
+  if (slow) {
+    meta.sampled_hz = 1'000'000'000 / sample_ns;
+    meta.degraded.push_back("the clock ticked " + std::to_string(meta.sampled_hz) +
                             " times a second: it cannot do more here");
+  }
   for (const std::string& warning : symbols().warnings()) meta.degraded.push_back(warning);
 }
 
