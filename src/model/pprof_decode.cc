@@ -108,6 +108,7 @@ void Decoder::read_comment() {
     labels_.push_back(profile_.label(comment_.labels[i]));
   }
   std::vector<StringId> sources;
+  sources.reserve(comment_.timeline_sources.size());
   for (const std::string& source : comment_.timeline_sources)
     sources.push_back(profile_.string(source));
   for (const auto& [slot, ran_on, served, source, ns] : comment_.timeline)
