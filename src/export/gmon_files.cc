@@ -22,12 +22,16 @@ std::string in_directory(const std::string& directory, const std::string& name) 
   return directory.empty() ? name : directory + "/" + name;
 }
 
-// Where calls went to, and where time was, that no function of the program is.
+// Whether calls went to where functions of the program begin.
 bool is_of(const GmonSource& source) {
+  // A function counts its calls at its beginning, behind what makes its frame. In a large program
+  // of another kind most addresses are somewhere in a function, too.
+  constexpr uint64_t longest_beginning = 64;
   const auto has = [&](uint64_t address) {
     const auto it =
         std::ranges::upper_bound(source.functions, address, {}, &FileCode::Function::start);
-    return it != source.functions.begin() && address < std::prev(it)->end;
+    return it != source.functions.begin() && address < std::prev(it)->end &&
+           address - std::prev(it)->start < longest_beginning;
   };
   const auto known = static_cast<size_t>(
       std::ranges::count_if(source.gmon.arcs, has, [](const GmonArc& arc) { return arc.to; }));
