@@ -134,7 +134,7 @@ TEST_P(HistVariants, TwoHotSpotsOfTwoToOneAreWhereNmSays) {
   // So many samples that chance has no say, should the machine be busy.
   const json h = hist({"-n", "0", "-F", in_guest() ? "3989" : "19997"}, {program, rounds()});
   EXPECT_EQ(h.at("file"), std::filesystem::canonical(program).string());
-  expect_two_to_one(h, program, 0.03);
+  expect_two_to_one(h, program, in_guest() ? 0.1 : 0.03);  // by how many samples there are
 }
 
 INSTANTIATE_TEST_SUITE_P(Builds, HistVariants,
