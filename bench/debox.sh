@@ -40,7 +40,7 @@ reset_tracing() {
 }
 clean_up() {
   [[ -z $held ]] || kill "$held" 2>/dev/null || true
-  [[ ! -e $tracing/set_ftrace_filter ]] || reset_tracing
+  [[ " ${ways[*]:-} " != *" function-graph "* ]] || reset_tracing
   rm -rf "$work"
 }
 trap clean_up EXIT

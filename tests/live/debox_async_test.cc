@@ -108,9 +108,9 @@ TEST_P(DeboxAsyncTest, IsTheReceiversAsTheyAreSentTo) {
   const TempDir dir;
   const std::string file = dir.file("recording");
   Running recording(pkprof_argv({"record", "-a", "--budget", "100", "-o", file}));
-  std::this_thread::sleep_for(in_guest() ? 10s : 3s);  // it takes a while to begin
+  std::this_thread::sleep_for(in_guest() ? 10s : 2s);  // it takes a while to begin
   send();
-  std::this_thread::sleep_for(in_guest() ? 40s : 6s);
+  std::this_thread::sleep_for(in_guest() ? 40s : 5s);
   for (const int sender : senders_) stage_.stop(sender);
   std::this_thread::sleep_for(100ms);  // what is on its way
   const json for_one = result(one);
