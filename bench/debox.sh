@@ -70,7 +70,7 @@ under() { # HOW CALL
     # What others pay.
     # Served and asleep: what is attached is attached, and takes no CPU of its own.
     beside-marked) beside "$bin/pkprof" debox --serve -- "$bin/debox_calls" --mode asleep ;;
-    beside-all) beside "$bin/pkprof" debox -- sleep 1000 ;;
+    beside-all) beside "$bin/pkprof" debox -- sleep 20 ;;
     beside-empty) beside "$bin/debox_calls" --mode empty-hooks ;;
   esac 2>&1 | grep -E '^[0-9.]+$' | tail -1
 }
