@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkprof import.
-#include <fstream>
-#include <iostream>
 #include <memory>
 
 #include "cli/commands.h"
@@ -17,24 +15,9 @@ struct Options {
   std::string output = "pkprof.pb.gz";
 };
 
-Result<Profile> read(const std::string& file) {
-  if (file == "-") return read_perf_script(std::cin);
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return fail_errno("opening");
-  char magic[8] = {};
-  in.read(magic, sizeof magic);
-  if (std::string_view(magic, sizeof magic) == "PERFILE2")
-    return fail("this is perf's own file: perf script -i " + file + " | pkprof import");
-  in.clear();
-  in.seekg(0);
-  return read_perf_script(in);
-}
-
 int import(const Options& o) {
-  const auto profile = read(o.file);
-  if (!profile)
-    return complain(profile.error().in(o.file == "-" ? "standard input" : o.file).message,
-                    exit_failure);
+  const auto profile = import_perf_script(o.file);
+  if (!profile) return complain(profile.error().message, exit_failure);
   if (const auto written = write_profile(*profile, o.output); !written)
     return complain(written.error().message, exit_failure);
   if (o.output == "-" || o.output == "/dev/stdout") return 0;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <iostream>
 #include <map>
 #include <optional>
 #include <set>
@@ -270,6 +272,24 @@ class PerfScript {
 
 Result<Profile> read_perf_script(std::istream& in) {
   return PerfScript().run(in);
+}
+
+Result<Profile> import_perf_script(const std::string& path) {
+  const auto in_step = [&](Result<Profile> read, const std::string& what) -> Result<Profile> {
+    if (!read) return std::unexpected(read.error().in(what));
+    return read;
+  };
+  if (path == "-") return in_step(read_perf_script(std::cin), "standard input");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return fail_errno("opening " + path);
+  constexpr std::string_view perfs_own = "PERFILE2";
+  std::string magic(perfs_own.size(), '\0');
+  in.read(magic.data(), static_cast<std::streamsize>(magic.size()));
+  if (magic == perfs_own)
+    return fail(path + " is perf's own file: perf script -i " + path + " | pkprof import");
+  in.clear();
+  in.seekg(0);
+  return in_step(read_perf_script(in), path);
 }
 
 }  // namespace pkprof

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <istream>
+#include <string>
 
 #include "base/result.h"
 #include "model/profile.h"
@@ -18,5 +19,9 @@ namespace pkprof {
 // As `perf script` prints it without options, or with `-F +pid`, and with `--header` for what is
 // true of the whole. Lines that are none of a sample's are counted and said.
 [[nodiscard]] Result<Profile> read_perf_script(std::istream& in);
+
+// The same of a file; "-" is standard input. perf's own file (perf.data) is an error that says how
+// to have it printed.
+[[nodiscard]] Result<Profile> import_perf_script(const std::string& path);
 
 }  // namespace pkprof
