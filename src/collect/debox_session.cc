@@ -122,7 +122,7 @@ Result<> DeboxSession::prepare() {
     if (auto stacks = DeboxStacks::open())
       stacks_.emplace(std::move(*stacks));
     else
-      degraded_.push_back(stacks.error().message + ": stacks have no names");
+      degraded_.push_back(stacks.error().message + ": there are no stacks");
   }
   if (child_ && !options_.serve_only)
     if (auto r = watch(static_cast<uint32_t>(child_->pid())); !r) return r;

@@ -115,7 +115,12 @@ void Recorder::add(const KernelSide::Tables& tables) {
 
 void Recorder::settle_unwatched(bool last) {
   spread_.settle([this](uint64_t id) { return stacks_.kernel(id); },
-                 [this](const Row& row, const pk_count& c) { count(row, c); }, last);
+                 [this](const Row& row, const pk_count& c) {
+                   Row to = row;
+                   if (!to.slot) to.slot = slot_;
+                   count(to, c);
+                 },
+                 last);
 }
 
 size_t Recorder::resolve_owners(const PartiesOf& parties_of) {
@@ -149,6 +154,7 @@ size_t Recorder::resolve_owners(const PartiesOf& parties_of) {
 }
 
 void Recorder::make_room() {
+  if (objects_.size() > limits_.objects) forget_when_objects_worked();
   if (objects_.size() > limits_.objects) forget_objects();
   // Nearly everything is like something: this is for a kind of work that turns never see.
   if (spread_.waiting() > limits_.rows / 2) settle_unwatched(true);
@@ -168,6 +174,15 @@ bool Recorder::is_above(double part) const {
   };
   return above(with_stack_, limits_.rows) || above(stacks_.length(), limits_.stack_frames) ||
          above(stacks_.frames(), limits_.frames);
+}
+
+// Of what waits for long, the timeline does not say when it was: it is in the slot of now.
+void Recorder::forget_when_objects_worked() {
+  for (const auto& [row, c] : std::exchange(objects_, {})) {
+    Row to = row;
+    to.slot = slot_;
+    add_to(objects_[to], c);
+  }
 }
 
 // Nobody will be found for them any more.

@@ -86,6 +86,7 @@ class Recorder {
   void add_nobody(const pk_charge& charge);
   void add_exact(const pk_exact& exact);
   void forget_objects();
+  void forget_when_objects_worked();
   bool take_stacks();
   [[nodiscard]] Row without_stacks(const Row& row);
   void keep_stacks();

@@ -232,8 +232,7 @@ Result<> Session::wait() {
     if (now >= next_drain) {
       if (!drain()) break;
       // On the timeline's slots.
-      next_drain =
-          started_ + drain_interval_ns * (1 + (monotonic_ns() - started_) / drain_interval_ns);
+      next_drain = since_ + drain_interval_ns * (1 + (monotonic_ns() - since_) / drain_interval_ns);
     }
     if (now >= next_interval) {
       if (!hand_over()) break;
@@ -270,7 +269,7 @@ Result<> Session::drain(bool last) {
   // What is handed over at intervals is its own timeline.
   if (options_.interval <= 0 && !options_.measure) {
     const uint64_t middle = drained_ + (taken - drained_) / 2;
-    recorder_->begin_slot(static_cast<uint32_t>((middle - started_) / drain_interval_ns),
+    recorder_->begin_slot(static_cast<uint32_t>((middle - since_) / drain_interval_ns),
                           drain_interval_ns);
   }
   drained_ = taken;

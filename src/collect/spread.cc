@@ -100,11 +100,14 @@ void Spread::settle(const StackOf& stack_of, const Charge& charge, bool last) {
       }
     }
   }
-  for (auto it = waiting_.begin(); it != waiting_.end();) {
-    const auto& [row, count] = *it;
+  const Counts waiting = std::exchange(waiting_, {});
+  for (const auto& [row, count] : waiting) {
     Choice* choice = choice_for(choices, keys_of(row.key, stack_of(row.key.kstack)));
     if (!choice && !last) {
-      ++it;
+      // Of what waits longer it is forgotten in which slot it was, or there were more and more.
+      Row kept = row;
+      kept.slot = 0;
+      add(waiting_[kept], count);
       continue;
     }
     const uint64_t parts = choice ? std::clamp<uint64_t>(count.samples, 1, most_parts) : 1;
@@ -119,7 +122,6 @@ void Spread::settle(const StackOf& stack_of, const Charge& charge, bool last) {
       }
       charge(to, {part(count.ns, i, parts), part(count.samples, i, parts)});
     }
-    it = waiting_.erase(it);
   }
   seen_before_ = std::exchange(seen_, {});
 }

@@ -2,12 +2,12 @@
 #include "export/exported_stacks.h"
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <ranges>
 #include <tuple>
 
+#include "model/file.h"
 #include "report/clean.h"
 #include "report/format.h"
 
@@ -85,10 +85,8 @@ ExportedStacks export_stacks(const Profile& profile, const ExportOptions& option
 
 Result<std::string> deliver(std::string text, const ExportOptions& options) {
   if (options.output.empty()) return text;
-  std::ofstream file(options.output, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) return fail_errno("writing " + options.output);
+  if (auto written = write_file(options.output, text); !written)
+    return std::unexpected(written.error());
   return "";
 }
 

@@ -8,8 +8,8 @@
 #include "export/dot.h"
 #include "export/folded.h"
 #include "export/gmon.h"
+#include "export/perfetto.h"
 #include "export/speedscope.h"
-#include "export/trace.h"
 
 namespace pkprof {
 
@@ -20,8 +20,8 @@ constexpr std::array formats = {
     ExportFormat{"dot", "the call graph, for GraphViz", export_dot},
     ExportFormat{"folded", "stacks, a line each, for flame graphs", export_folded},
     ExportFormat{"gmon", "gmon.out files with their symbols, for GNU gprof", export_gmon},
+    ExportFormat{"perfetto", "the timeline, for Perfetto and chrome://tracing", export_perfetto},
     ExportFormat{"speedscope", "stacks, for speedscope.app", export_speedscope},
-    ExportFormat{"trace", "the timeline, for Perfetto and chrome://tracing", export_trace},
 };
 
 }  // namespace

@@ -40,15 +40,17 @@ class Differ {
     Groups groups(profile, by_, pids_);
     const FunctionTable table = functions_of(profile);
     uint64_t sampled = 0;
-    for (const auto& [key, value] : profile.samples()) {
+    for (const auto& [whole_key, value] : profile.samples()) {
+      SampleKey key = whole_key;
+      if (by_ != By::thread) key.thread = key.served_thread = 0;
       const std::string& source = profile.text(key.source);
       if (source == counted_calls) continue;
       sampled += value.ns;
       const Name served = name_of(profile, groups, key.served, key.served_thread);
       const Name ran_on = name_of(profile, groups, key.ran_on, key.thread);
-      serve(side, served, key, source, value);
-      if (served != ran_on && ran_on.kind != GroupKind::special &&
-          !is_own_work(profile, key.ran_on, key.source))
+      serve(side, served, part_of(profile, key), source, value);
+      // What one of a group did for a fellow was not taken from the group.
+      if (served != ran_on && ran_on.kind != GroupKind::special && is_taken(profile, key))
         side.add(row(ran_on).stolen, value);
       if (is_served_to(profile, key, pids_) && profile.labels()[key.served].kind != LabelKind::idle)
         run(side, profile, table, key.stack, value);
@@ -95,13 +97,12 @@ class Differ {
     return row;
   }
 
-  void serve(const Side& side, const Name& served, const SampleKey& key, const std::string& source,
+  void serve(const Side& side, const Name& served, Part part, const std::string& source,
              const SampleValue& value) {
     DiffRow& to = row(served);
     side.add(to.costs, value);
     if (served.kind != GroupKind::special) {
-      const bool elsewhere = is_asynchronous(source) || key.ran_on != key.served;
-      side.add(elsewhere ? to.async : source == "user" ? to.user : to.own, value);
+      side.add(part == Part::user ? to.user : part == Part::own ? to.own : to.async, value);
     }
     if (source == "user" || source == "idle") return;
     DiffSource& of = sources_[{served, source}];

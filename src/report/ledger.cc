@@ -22,6 +22,14 @@ struct Cell {
   uint32_t thread;  // as in SampleKey, or 0 when threads are not asked for
   uint32_t served_thread;
   uint64_t ns;
+  [[nodiscard]] SampleKey sample_key() const {
+    return {.ran_on = ran_on,
+            .served = served,
+            .source = source,
+            .basis = basis,
+            .thread = thread,
+            .served_thread = served_thread};
+  }
   [[nodiscard]] auto key() const {
     return std::tuple(ran_on, served, source, basis, thread, served_thread);
   }
@@ -87,16 +95,9 @@ class Builder {
     return &ledger_.processes[row_of_[group]];
   }
 
-  // Whoever was on the CPU was served, or may have been: of which thread is not known.
-  static bool is_for_itself(const Cell& cell) {
-    return cell.ran_on == cell.served &&
-           (cell.thread == cell.served_thread || cell.thread == 0 || cell.served_thread == 0);
-  }
-
   // Another was served: taken from the ran-on, unless the other is its fellow.
   void take(LedgerRow& from, const Cell& cell) {
-    if (is_for_itself(cell)) return;
-    if (is_own_work(profile_, cell.ran_on, cell.source)) return;
+    if (!is_taken(profile_, cell.sample_key())) return;
     const bool process = is_selected(profile_.labels()[cell.served], pids_);
     const bool fellow = process && groups_.of(cell.served, cell.served_thread) == from.group;
     (fellow ? from.within_ns : from.stolen_ns) += cell.ns;
@@ -106,12 +107,17 @@ class Builder {
     const Label& served = profile_.labels()[cell.served];
     const std::string& source = profile_.text(cell.source);
     if (LedgerRow* to = row(cell.served, cell.served_thread)) {
-      if (!is_for_itself(cell) || is_asynchronous(source))
-        to->async_ns += cell.ns;
-      else if (source == "user")
-        to->user_ns += cell.ns;
-      else
-        to->own_ns += cell.ns;
+      switch (part_of(profile_, cell.sample_key())) {
+        case Part::user:
+          to->user_ns += cell.ns;
+          break;
+        case Part::own:
+          to->own_ns += cell.ns;
+          break;
+        case Part::async:
+          to->async_ns += cell.ns;
+          break;
+      }
       to->sources[source] += cell.ns;
       to->basis[static_cast<size_t>(cell.basis)] += cell.ns;
     } else if (served.kind == LabelKind::kernel) {
@@ -226,8 +232,28 @@ bool is_served_to(const Profile& profile, const SampleKey& key, std::span<const 
   return pids.empty() || is_selected(profile.labels()[key.served], pids);
 }
 
+namespace {
+
+// Whoever was on the CPU was served, or may have been: of which thread is not known.
+bool is_for_itself(const SampleKey& key) {
+  return key.ran_on == key.served &&
+         (key.thread == key.served_thread || key.thread == 0 || key.served_thread == 0);
+}
+
+}  // namespace
+
 bool is_own_work(const Profile& profile, LabelId ran_on, StringId source) {
   return profile.labels()[ran_on].kthread && source_class(profile.text(source)) == "kthread";
+}
+
+Part part_of(const Profile& profile, const SampleKey& key) {
+  const std::string& source = profile.text(key.source);
+  if (!is_for_itself(key) || is_asynchronous(source)) return Part::async;
+  return source == "user" ? Part::user : Part::own;
+}
+
+bool is_taken(const Profile& profile, const SampleKey& key) {
+  return !is_for_itself(key) && !is_own_work(profile, key.ran_on, key.source);
 }
 
 Ledger build_ledger(const Profile& profile, std::span<const uint32_t> pids, By by) {

@@ -46,6 +46,14 @@ struct Flow {
 // A kernel thread at its own work ("kthread:..."): whoever that was for, nothing was taken from it.
 [[nodiscard]] bool is_own_work(const Profile& profile, LabelId ran_on, StringId source);
 
+// What a sample's time is to the process that was served: `user` and `own` if it was on the CPU
+// itself, else `async`. Threads are told apart where the key has them.
+enum class Part : uint8_t { user, own, async };
+[[nodiscard]] Part part_of(const Profile& profile, const SampleKey& key);
+// Whether it was taken from whoever was on the CPU: another was served, and it was not at its own
+// work.
+[[nodiscard]] bool is_taken(const Profile& profile, const SampleKey& key);
+
 struct Ledger {
   By by = By::pid;
   std::vector<Group> groups;         // of rows and flows, by number

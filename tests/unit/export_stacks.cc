@@ -131,7 +131,7 @@ TEST(StackExports, SpeedscopeHasAllOfTheTime) {
 // GraphViz draws it, and the parties at its top are all of the time.
 TEST(StackExports, TheTraceIsTheTimeline) {
   Profile profile = test::small_machine();
-  EXPECT_FALSE(export_format("trace")->write(profile, {}));
+  EXPECT_FALSE(export_format("perfetto")->write(profile, {}));
   profile.meta.slot_ns = 1'000'000'000;
   uint64_t all = 0;
   for (const auto& [key, value] : profile.samples()) {
@@ -139,7 +139,7 @@ TEST(StackExports, TheTraceIsTheTimeline) {
     profile.timeline.push_back({slot, key.ran_on, key.served, key.source, value.ns});
     all += value.ns;
   }
-  const json trace = json::parse(exported("trace", profile));
+  const json trace = json::parse(exported("perfetto", profile));
   // Each value holds until the next of the same counter; the last is none.
   std::map<std::pair<uint64_t, std::string>, json> before;
   double seconds = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/trace.h"
+#include "export/perfetto.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "export/exported_stacks.h"
-#include "model/source.h"
 #include "report/clean.h"
 #include "report/ledger.h"
 
@@ -50,21 +49,20 @@ class Trace {
   }
 
   void add(const TimelineCell& cell) {
-    const std::string& source = profile_.text(cell.source);
+    const SampleKey key{.ran_on = cell.ran_on, .served = cell.served, .source = cell.source};
     const bool process = profile_.labels()[cell.served].kind == LabelKind::process;
-    const bool elsewhere = cell.ran_on != cell.served || is_asynchronous(source);
+    const Part part = part_of(profile_, key);
     if (is_wanted(cell.served)) {
-      const char* const series = !process           ? "time"
-                                 : elsewhere        ? "async kernel"
-                                 : source == "user" ? "user"
-                                                    : "own kernel";
+      const char* const series = !process             ? "time"
+                                 : part == Part::user ? "user"
+                                 : part == Part::own  ? "own kernel"
+                                                      : "async kernel";
       counters_[cell.served]["for it"][cell.slot][series] += cell.ns;
-      if (process && elsewhere)
-        counters_[cell.served]["async"][cell.slot][clean(source)] += cell.ns;
+      if (process && part == Part::async)
+        counters_[cell.served]["async"][cell.slot][clean(profile_.text(cell.source))] += cell.ns;
     }
-    if (cell.ran_on != cell.served && is_wanted(cell.ran_on) &&
-        profile_.labels()[cell.ran_on].kind == LabelKind::process &&
-        !is_own_work(profile_, cell.ran_on, cell.source))
+    if (is_wanted(cell.ran_on) && profile_.labels()[cell.ran_on].kind == LabelKind::process &&
+        is_taken(profile_, key))
       counters_[cell.ran_on]["stolen"][cell.slot]["time"] += cell.ns;
   }
 
@@ -108,7 +106,7 @@ class Trace {
 
 }  // namespace
 
-Result<std::string> export_trace(const Profile& profile, const ExportOptions& options) {
+Result<std::string> export_perfetto(const Profile& profile, const ExportOptions& options) {
   if (profile.timeline.empty() || !profile.meta.slot_ns)
     return fail("it has no timeline: that is kept by `pkprof record` and `run`");
   return deliver(

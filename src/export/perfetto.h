@@ -11,7 +11,7 @@ namespace pkprof {
 
 // Counters, in percent of one CPU: "for it" with the series user, own kernel and async kernel;
 // "async" by source; "stolen". Fails where there is no timeline.
-[[nodiscard]] Result<std::string> export_trace(const Profile& profile,
+[[nodiscard]] Result<std::string> export_perfetto(const Profile& profile,
                                                const ExportOptions& options);
 
 }  // namespace pkprof
