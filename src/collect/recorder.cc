@@ -67,7 +67,8 @@ void Recorder::add_row(const Row& row, const pk_count& count) {
 
 // What is a row of its own for its stack alone is one here.
 void Recorder::add_to_timeline(const Row& row, uint64_t ns) {
-  if (!ns || row.key.kind == PK_CALLS) return;
+  // A CPU that sleeps long says so when it wakes up: that may be slots later.
+  if (!ns || row.key.kind == PK_CALLS || row.key.kind == PK_IDLING) return;
   Row cell = without_stacks(row);
   cell.slot = 1 + ((row.slot - 1) >> slot_shift_);
   cell.key.basis = 0;

@@ -167,7 +167,8 @@ class Profile {
 
   Meta meta;
   // By slot, and within one by who ran, who was served and by what; each of these once. What it
-  // adds up to is what the samples do, but for time that was charged to no slot.
+  // adds up to is what the samples do, but for idle time, which is what is left of a slot, and time
+  // that was charged to no slot.
   std::vector<TimelineCell> timeline;
 
   // Interned by (kind, pid, start_ns, reason). The rest of a label is as first given, but what
