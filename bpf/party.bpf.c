@@ -224,6 +224,7 @@ static __noinline __u64 pk_worker_party(__u64 workerp, __u32 *basis)
 	__u64 function = (__u64)BPF_CORE_READ(worker, current_func);
 	__u64 work = (__u64)BPF_CORE_READ(worker, current_work);
 	__u64 loop = pk_loop_of_work(work, function);
+	__u64 party;
 
 	if (!basis)
 		return 0;
@@ -232,7 +233,12 @@ static __noinline __u64 pk_worker_party(__u64 workerp, __u32 *basis)
 	if (function && function == addresses.known[PK_KNOWN_BARRIER])
 		return pk_label_of_waiter(work,
 					  (__u64)BPF_CORE_READ((struct wq_barrier *)work, task));
-	return loop ? pk_loop_object(loop) : pk_noted(pk_work_object(work, function));
+	if (loop)
+		return pk_loop_object(loop);
+	party = pk_noted(pk_work_object(work, function));
+	if (party & PK_OBJECT && function == addresses.known[PK_KNOWN_RUN_QUEUE])
+		*basis = PK_BASIS_VOTED;
+	return party;
 }
 
 /* A thread that sends on what many gave it; 0: it is none. */

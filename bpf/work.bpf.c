@@ -27,6 +27,9 @@ int BPF_PROG(pk_workqueue_queue_work, unsigned int cpu, void *pwq, struct work_s
 		party = pk_timer_noted(plain + bpf_core_field_offset(struct delayed_work, timer));
 	if (!party && !disk_window && pk_in_interrupt(c))
 		party = PK_UNWATCHED_PARTY;
+	/* A disk says that it has room again, before its softirq says which requests have ended. */
+	if (!party && (__u64)work->func == addresses.known[PK_KNOWN_RUN_QUEUE])
+		party = pk_disk_object();
 	pk_note(pk_work_object(plain, (__u64)work->func), party);
 	return 0;
 }

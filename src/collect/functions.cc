@@ -108,6 +108,7 @@ constexpr Address known_addresses[] = {
     {"wq_barrier_func", PK_KNOWN_BARRIER},
     {"rps_trigger_softirq", PK_KNOWN_STEER},
     {"trigger_rx_softirq", PK_KNOWN_STEER_BACK},
+    {"blk_mq_run_work_fn", PK_KNOWN_RUN_QUEUE},
 };
 
 }  // namespace

@@ -3,10 +3,12 @@
 // small files, made and removed.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -25,9 +27,10 @@ struct Options {
   uint64_t megabytes = 64;
   uint64_t chunk_kb = 256;
   uint64_t from_mb = 0;
-  double rate = 0;       // megabytes (or files) a second; 0: as fast as can be
-  uint64_t sync_mb = 0;  // fdatasync after so many; 0: never
-  int threads = 1;       // each at a part of the file of its own
+  double rate = 0;         // megabytes (or files) a second; 0: as fast as can be
+  uint64_t sync_mb = 0;    // fdatasync after so many; 0: never
+  int threads = 1;         // each at a part of the file of its own
+  bool scattered = false;  // no two pages of a chunk lie beside each other in memory
 };
 
 struct Done {
@@ -46,29 +49,60 @@ int open_file(const Options& options, int flags) {
   return fd;
 }
 
+// The memory of one read or write.
+class Chunk {
+ public:
+  static constexpr size_t kPage = 4096;
+
+  // Room for `bytes` in one piece; scattered, for `bytes` in pages.
+  Chunk(size_t bytes, bool scattered) : bytes_(scattered ? 2 * bytes : bytes) {
+    buffer_ = static_cast<char*>(std::aligned_alloc(kPage, bytes_));
+    if (!buffer_) die("memory");
+    if (scattered && madvise(buffer_, bytes_, MADV_NOHUGEPAGE)) die("madvise");
+    std::memset(buffer_, 0x5a, bytes_);
+    const size_t step = scattered ? kPage : bytes_;
+    for (size_t at = 0; at < bytes_; at += scattered ? 2 * step : step)
+      pieces_.push_back({buffer_ + at, step});
+    if (pieces_.size() > IOV_MAX) die("a chunk of so many pages");
+  }
+  ~Chunk() { std::free(buffer_); }
+  Chunk(const Chunk&) = delete;
+  Chunk& operator=(const Chunk&) = delete;
+
+  [[nodiscard]] ssize_t transfer(int fd, bool reads, off_t at) const {
+    const auto count = static_cast<int>(pieces_.size());
+    return reads ? preadv(fd, pieces_.data(), count, at) : pwritev(fd, pieces_.data(), count, at);
+  }
+
+ private:
+  size_t bytes_;
+  char* buffer_;
+  std::vector<iovec> pieces_;
+};
+
 // Over and over from the start to the end; reading for `read`.
 Done stream(const Options& options) {
   const bool reads = options.mode == "read";
   const bool direct = options.mode == "direct" || reads;
   const int fd = open_file(options, direct ? O_DIRECT : 0);
-  const size_t chunk = options.chunk_kb << 10;
+  const size_t size_of_chunk = options.chunk_kb << 10;
   const uint64_t size = options.megabytes << 20;
-  const size_t filled = std::max(chunk, size_t{256} << 10);
-  void* buffer = std::aligned_alloc(4096, filled);
-  std::memset(buffer, 0x5a, filled);
   const uint64_t from = options.from_mb << 20;
   if (reads) {
+    const size_t filled = std::max(size_of_chunk, size_t{256} << 10);
+    const Chunk chunk(filled, false);
     for (uint64_t at = 0; at < size && !stopped(); at += filled)
-      if (pwrite(fd, buffer, filled, static_cast<off_t>(from + at)) < 0)
+      if (chunk.transfer(fd, false, static_cast<off_t>(from + at)) < 0)
         die("writing " + options.file);
   }
+  const Chunk chunk(size_of_chunk, options.scattered);
   say_ready();
   const uint64_t start = now_ns();
   Done done;
   uint64_t unsynced = 0;
   while (!stopped()) {
     const auto at = static_cast<off_t>(from + done.bytes % size);
-    const ssize_t n = reads ? pread(fd, buffer, chunk, at) : pwrite(fd, buffer, chunk, at);
+    const ssize_t n = chunk.transfer(fd, reads, at);
     if (n < 0 && errno != EINTR) die(options.mode + " of " + options.file);
     if (n <= 0) continue;
     done.bytes += static_cast<uint64_t>(n);
@@ -79,7 +113,6 @@ Done stream(const Options& options) {
     }
     pace(options, start, static_cast<double>(done.bytes) / (1 << 20));
   }
-  std::free(buffer);
   close(fd);
   return done;
 }
@@ -154,6 +187,7 @@ int run(int argc, char** argv) {
   app.add("--rate", options.rate, "megabytes (create: files) a second; 0: no limit");
   app.add("--sync-mb", options.sync_mb, "sync after so many megabytes (create: each file)");
   app.add("--threads", options.threads, "of write, direct, read: each at that rate").positive();
+  app.add("--scattered", options.scattered, "of write, direct, read: each page a piece of its own");
   if (const auto end = app.parse(argc, argv)) return *end;
   begin(common);
   const uint64_t start = now_ns();
