@@ -12,6 +12,6 @@ namespace pkprof {
 // Counters, in percent of one CPU: "for it" with the series user, own kernel and async kernel;
 // "async" by source; "stolen". Fails where there is no timeline.
 [[nodiscard]] Result<std::string> export_perfetto(const Profile& profile,
-                                               const ExportOptions& options);
+                                                  const ExportOptions& options);
 
 }  // namespace pkprof
