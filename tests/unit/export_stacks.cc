@@ -128,7 +128,6 @@ TEST(StackExports, SpeedscopeHasAllOfTheTime) {
   EXPECT_EQ(sum, busy(profile));
 }
 
-// GraphViz draws it, and the parties at its top are all of the time.
 TEST(StackExports, TheTraceIsTheTimeline) {
   Profile profile = test::small_machine();
   EXPECT_FALSE(export_format("perfetto")->write(profile, {}));
@@ -157,6 +156,7 @@ TEST(StackExports, TheTraceIsTheTimeline) {
     for (const auto& [series, percent] : last.at("args").items()) EXPECT_EQ(percent, 0);
 }
 
+// GraphViz draws it, and the parties at its top are all of the time.
 TEST(StackExports, GraphVizDrawsTheCallGraph) {
   const Profile profile = test::small_machine();
   const json graph = json::parse(said_of("dot -Tjson", exported("dot", profile)));
