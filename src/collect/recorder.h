@@ -12,18 +12,18 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "collect/interrupts.h"
 #include "collect/kernel_side.h"
 #include "collect/measured.h"
 #include "collect/parties.h"
 #include "collect/processes.h"
 #include "collect/row.h"
+#include "collect/row_names.h"
 #include "collect/spread.h"
 #include "collect/stacks.h"
+#include "collect/timeline.h"
 #include "model/profile.h"
 #include "symbol/symbolizer.h"
 
@@ -50,10 +50,7 @@ class Recorder {
   // A later state of the kernel's symbols, for what was not there before: our own programs.
   void add_kernel_symbols(const KernelSymbols* kernel) { stacks_.add_kernel_symbols(kernel); }
   // A timeline is kept from here on, of slots of `slot_ns`: what is added is in this one.
-  void begin_slot(uint32_t slot, uint64_t slot_ns) {
-    slot_ = 1 + slot;
-    slot_ns_ = slot_ns;
-  }
+  void begin_slot(uint32_t slot, uint64_t slot_ns) { timeline_.begin(slot, slot_ns); }
   void add(const KernelSide::Tables& tables);
   // Charges samples of pauses of the hooks; the `last` time, all of them.
   void settle_unwatched(bool last);
@@ -74,11 +71,10 @@ class Recorder {
 
   // Moves everything into the profile, and forgets it. `selected` decides by label; the rest is
   // OTHER, without stacks, or with the kernel's part of them.
-  using Selected = std::function<bool(uint64_t)>;
+  using Selected = RowNames::Selected;
   void finish(Profile& profile, const Selected& selected, bool stacks_of_others = false);
 
  private:
-  using Frames = Stacks::Frames;
   using Counts = std::unordered_map<Row, pk_count, RowHash>;
 
   void count(const Row& row, const pk_count& count);
@@ -88,42 +84,19 @@ class Recorder {
   void forget_objects();
   void forget_when_objects_worked();
   bool take_stacks();
-  [[nodiscard]] Row without_stacks(const Row& row);
   void keep_stacks();
   void fold_processes();
   [[nodiscard]] bool is_above(double part) const;
   void add_row(const Row& row, const pk_count& count);
-  void add_to_timeline(const Row& row, uint64_t ns);
-  void make_slots_longer();
-  // A row in the profile's terms.
-  struct Told {
-    SampleKey key;  // but for the stack
-    std::string source;
-    std::vector<FrameId> functions;  // see functions_of()
-    Frames kernel;
-    bool served_other = false;
-  };
-  Told tell(Profile& profile, const Row& row, const Selected& selected);
-  void finish_timeline(Profile& profile, const Selected& selected);
-  std::string source_of(const pk_key& key, const Label& ran_on, Frames kernel);
-  std::string interrupt_source(const pk_key& key, Frames kernel);
-  std::string function_name(FrameId frame) const;
-  std::string work_name(const pk_key& key);
-  std::vector<FrameId> functions_of(const pk_key& key);
-  LabelId served_label(Profile& p, const pk_key& key, const Label& ran_on, Frames kernel);
-  // The thread that a label is of, with its name in the profile; 0 for none.
-  uint32_t name_thread(Profile& profile, LabelId process, uint64_t label) const;
+  [[nodiscard]] Row with_processes_of_now(const Row& row) const;
 
   Processes& processes_;
   const RecorderLimits limits_;
   Stacks stacks_;
   Counts rows_;
   Counts objects_;  // those for an object whose owner is not known yet
-  std::unordered_map<Row, uint64_t, RowHash> timeline_;  // ns, without stacks
-  uint32_t slot_ = 0;                                    // as in Row
-  uint64_t slot_ns_ = 0;
-  uint32_t slot_shift_ = 0;  // slots were made twice as long so often
-  InterruptNames interrupts_;
+  RowNames names_;
+  Timeline timeline_;
   Spread spread_;
   size_t with_stack_ = 0;  // of rows_
   uint64_t without_stack_ = 0;

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/timeline.h"
+
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace pkprof {
+
+void Timeline::add(const Row& row, uint64_t ns) {
+  // A CPU that sleeps long says so when it wakes up: that may be slots later.
+  if (!ns || row.key.kind == PK_CALLS || row.key.kind == PK_IDLING) return;
+  Row cell = row;
+  cell.slot = 1 + ((row.slot - 1) >> shift_);
+  cell.key.basis = 0;
+  cell.key.watched = 0;
+  cells_[cell] += ns;
+  while (cells_.size() > max_cells_ && shift_ < 31) make_slots_longer();
+}
+
+void Timeline::make_slots_longer() {
+  ++shift_;
+  change_rows([](const Row& row) {
+    Row to = row;
+    to.slot = 1 + ((row.slot - 1) >> 1);
+    return to;
+  });
+}
+
+void Timeline::change_rows(const std::function<Row(const Row&)>& changed) {
+  std::unordered_map<Row, uint64_t, RowHash> cells;
+  for (const auto& [row, ns] : cells_) cells[changed(row)] += ns;
+  cells_ = std::move(cells);
+}
+
+void Timeline::each_row(const std::function<void(const Row&)>& visit) const {
+  for (const auto& [row, ns] : cells_) visit(row);
+}
+
+void Timeline::finish(Profile& profile, const std::function<SampleKey(const Row&)>& tell) {
+  if (cells_.empty()) return;
+  std::map<std::tuple<uint32_t, LabelId, LabelId, StringId>, uint64_t> sums;
+  for (const auto& [row, ns] : cells_) {
+    const SampleKey key = tell(row);
+    sums[{row.slot - 1, key.ran_on, key.served, key.source}] += ns;
+  }
+  cells_.clear();
+  for (const auto& [cell, ns] : sums) {
+    const auto& [slot, ran_on, served, source] = cell;
+    profile.timeline.push_back({slot, ran_on, served, source, ns});
+  }
+  profile.meta.slot_ns = slot_ns_ << shift_;
+}
+
+}  // namespace pkprof
