@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stacks as the page draws them: one tree of calls for the whole profile, and the time at its nodes
+// by who ran, who was served, by what and why. A page is bounded, whatever the profile: calls that
+// took the least time are summed up under their callers, and it is said how much that may be.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "model/profile.h"
+#include "report/functions.h"
+#include "report/ledger.h"
+
+namespace pkprof {
+
+struct PageNode {
+  uint32_t parent = 0;  // it stands before its children; node 0 is the root, its own parent
+  FunctionId function = 0;
+};
+
+struct PageSample {
+  LabelId ran_on = 0;
+  LabelId served = 0;
+  StringId source = 0;
+  Basis basis = Basis::own;
+  Part part = Part::user;  // of what was done for `served`
+  bool taken = false;      // from `ran_on`
+  uint32_t node = 0;
+  uint64_t ns = 0;
+
+  [[nodiscard]] bool is_like(const PageSample& other) const;
+};
+
+struct PageStacks {
+  FunctionTable functions;
+  std::vector<PageNode> nodes;
+  std::vector<PageSample> samples;  // of all that is not idle; each once
+  // Of nodes that are summed up: the function they have, one past the others, and the time that
+  // each of them stays below. Without such, 0.
+  FunctionId small = 0;
+  uint64_t small_ns = 0;
+};
+
+inline constexpr size_t most_page_nodes = 150'000;
+
+[[nodiscard]] PageStacks page_stacks(const Profile& profile, size_t most_nodes = most_page_nodes);
+
+}  // namespace pkprof

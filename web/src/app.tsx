@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page as a whole: what was recorded, what was lost, and the views, of all or of one process or
+// group.
+import { useEffect, useMemo, useState } from "preact/hooks";
+
+import { Changes } from "./changes";
+import type { Page, Profile } from "./data";
+import { Flame } from "./flame";
+import { Flows } from "./flows";
+import { count, duration } from "./format";
+import { Functions } from "./functions";
+import { LedgerTable } from "./ledger";
+import { Timeline } from "./timeline";
+import { Calls, Frames, Numbered, type Wanted } from "./tree";
+
+const groupings: Record<string, string> = {
+  pid: "process",
+  thread: "thread",
+  comm: "name",
+  exe: "program",
+  cgroup: "control group",
+  container: "container",
+  unit: "systemd unit",
+};
+
+type Side = "served" | "ran_on";
+
+function tabsOf(page: Page): [string, string][] {
+  const tabs: [string, string][] = [
+    ["ledger", "Ledger"],
+    ["flame", "Flame graph"],
+    ["flows", "Who takes from whom"],
+    ["timeline", "Timeline"],
+    ["functions", "Functions"],
+  ];
+  return page.diff ? [["changes", "Changes"], ...tabs] : tabs;
+}
+
+// Which samples a view is about. Of the profile before, processes have other numbers: they are the
+// same where their names are.
+function accept(profile: Profile, labels: Set<number> | null, side: Side, part: string): Wanted["accept"] {
+  const names = labels && new Set([...labels].map((l) => profile.labels[l].comm));
+  const inBefore = new Map<Profile, boolean[]>();
+  return (of, i) => {
+    const { samples } = of;
+    if (part === "taken" && !samples.taken[i]) return false;
+    if (part !== "all" && part !== "taken" && samples.part[i] !== Number(part)) return false;
+    if (!labels || !names) return true;
+    const label = samples[side][i];
+    if (of === profile) return labels.has(label);
+    let known = inBefore.get(of);
+    if (!known)
+      inBefore.set(of, (known = of.labels.map((l) => l.kind === "process" && names.has(l.comm))));
+    return known[label];
+  };
+}
+
+export function App({ page }: { page: Page }) {
+  const { profile, before, diff } = page;
+  const tabs = useMemo(() => tabsOf(page), [page]);
+  const [tab, setTab] = useTab(tabs);
+  const [by, setBy] = useState("pid");
+  const [group, setGroup] = useState<number | null>(null);
+  const [side, setSide] = useState<Side>("served");
+  const [root, setRoot] = useState<Wanted["root"]>("served");
+  const [part, setPart] = useState("all");
+  const [chosen, setChosen] = useState<number | null>(null);
+  const [theme, setTheme] = useTheme();
+  const ledger = profile.ledgers![by];
+
+  const frames = useMemo(() => new Frames(), [page]);
+  const numbered = useMemo(() => new Numbered(profile, frames), [profile, frames]);
+  const numberedBefore = useMemo(
+    () => before && new Numbered(before, frames),
+    [before, frames],
+  );
+  const needsCalls = tab === "flame" || tab === "functions";
+  const calls = useMemo(() => {
+    if (!needsCalls) return null;
+    const labels = group === null ? null : new Set(ledger.groups[group].labels);
+    return new Calls(numbered, numberedBefore, {
+      root: tab === "functions" ? "none" : root,
+      accept: accept(profile, labels, side, part),
+    });
+  }, [needsCalls, tab === "functions", numbered, numberedBefore, ledger, group, side, root, part]);
+
+  const showFunction = (frame: number | null) => {
+    setChosen(frame);
+    if (frame !== null) setTab("functions");
+  };
+  return (
+    <>
+      <header>
+        <h1>For whom was the kernel working?</h1>
+        <button
+          type="button"
+          class="theme"
+          onClick={() => setTheme(theme === "dark" ? "light" : "dark")}
+        >
+          {theme === "dark" ? "light" : "dark"}
+        </button>
+        <Facts profile={profile} before={before} />
+        <Lost profile={profile} />
+        {before && <Lost profile={before} />}
+      </header>
+      <Tabs tabs={tabs} tab={tab} onTab={setTab} />
+      <main>
+      <div role="tabpanel" id="panel" aria-labelledby={`tab-${tab}`}>
+        {tab !== "changes" && (
+          <div class="controls selection">
+            <label>
+              rows by{" "}
+              <select
+                class="by"
+                value={by}
+                onChange={(e) => {
+                  setBy(e.currentTarget.value);
+                  setGroup(null);
+                }}
+              >
+                {Object.keys(profile.ledgers!).map((name) => (
+                  <option key={name} value={name}>
+                    {groupings[name] ?? name}
+                  </option>
+                ))}
+              </select>
+            </label>
+            <label>
+              only{" "}
+              <select
+                class="only"
+                value={group === null ? "" : String(group)}
+                onChange={(e) =>
+                  setGroup(e.currentTarget.value === "" ? null : Number(e.currentTarget.value))
+                }
+              >
+                <option value="">all</option>
+                {choices(ledger.rows.map((row) => row.group), group).map((id) => (
+                  <option key={id} value={String(id)}>
+                    {ledger.groups[id].name}
+                  </option>
+                ))}
+              </select>
+            </label>
+            {needsCalls && (
+              <>
+                {group !== null && (
+                  <label>
+                    as{" "}
+                    <select
+                      class="side"
+                      value={side}
+                      onChange={(e) => setSide(e.currentTarget.value as Side)}
+                    >
+                      <option value="served">for whom it was</option>
+                      <option value="ran_on">who was on the CPU</option>
+                    </select>
+                  </label>
+                )}
+                <label>
+                  of{" "}
+                  <select class="part" value={part} onChange={(e) => setPart(e.currentTarget.value)}>
+                    <option value="all">all work</option>
+                    <option value="0">user code</option>
+                    <option value="1">own kernel work</option>
+                    <option value="2">async kernel work</option>
+                    <option value="taken">what was taken from others</option>
+                  </select>
+                </label>
+              </>
+            )}
+            {tab === "flame" && (
+              <label>
+                grouped{" "}
+                <select
+                  class="root"
+                  value={root}
+                  onChange={(e) => setRoot(e.currentTarget.value as Wanted["root"])}
+                >
+                  <option value="served">for whom it was</option>
+                  <option value="ran_on">by who was on the CPU</option>
+                  <option value="none">not at all</option>
+                </select>
+              </label>
+            )}
+          </div>
+        )}
+        {tab === "changes" && diff && <Changes diff={diff} />}
+        {tab === "ledger" && (
+          <LedgerTable
+            key={by}
+            ledger={ledger}
+            cpus={profile.cpus}
+            duration={profile.duration_ns}
+            by={groupings[by] ?? by}
+            selected={group}
+            onSelect={setGroup}
+            onShow={setTab}
+          />
+        )}
+        {tab === "flame" && calls && (
+          <Flame
+            calls={calls}
+            frames={frames}
+            compared={before !== undefined}
+            theme={theme}
+            onFunction={showFunction}
+          />
+        )}
+        {tab === "flows" && <Flows profile={profile} ledger={ledger} selected={group} />}
+        {tab === "timeline" && (
+          <Timeline profile={profile} ledger={ledger} selected={group} theme={theme} />
+        )}
+        {tab === "functions" && calls && (
+          <Functions calls={calls} frames={frames} chosen={chosen} onChoose={showFunction} />
+        )}
+        {needsCalls && profile.stacks.small_ns > 0 && (
+          <p>
+            Calls of less than {duration(profile.stacks.small_ns)} are summed up as "(small)", to
+            keep this page small.
+          </p>
+        )}
+      </div>
+      </main>
+    </>
+  );
+}
+
+// A list to choose from is of no use with thousands in it: the largest, and what is chosen.
+function choices(groups: number[], group: number | null): number[] {
+  const some = groups.slice(0, 200);
+  if (group !== null && !some.includes(group)) some.push(group);
+  return some;
+}
+
+function Facts({ profile, before }: { profile: Profile; before?: Profile }) {
+  const { cost, counted } = profile;
+  const hz = profile.sampled_hz || profile.frequency_hz;
+  return (
+    <p class="facts">
+      {profile.file}
+      {before && ` beside ${before.file}`}: Linux {profile.kernel}, {profile.cpus} CPUs,{" "}
+      {duration(profile.duration_ns)}
+      {profile.command && (
+        <>
+          {" "}
+          of <code>{profile.command}</code>
+        </>
+      )}
+      ; {count(counted.taken)} samples at {count(hz)} Hz. pkprof itself took{" "}
+      {(100 * cost.fraction).toFixed(2)} % of all CPU time
+      {cost.hooks_on < 0.995 && `, its hooks were on for ${(100 * cost.hooks_on).toFixed(0)} % of it`}.
+    </p>
+  );
+}
+
+function Lost({ profile }: { profile: Profile }) {
+  const said = [...profile.degraded];
+  if (profile.counted.lost) said.unshift(`${count(profile.counted.lost)} samples were lost`);
+  if (!said.length) return null;
+  return (
+    <section class="lost" aria-label="What this profile lacks">
+      <ul>
+        {said.slice(0, 6).map((sentence) => (
+          <li key={sentence}>{sentence}</li>
+        ))}
+        {said.length > 6 && (
+          <li>
+            <details>
+              <summary>{said.length - 6} more</summary>
+              <ul>
+                {said.slice(6).map((sentence) => (
+                  <li key={sentence}>{sentence}</li>
+                ))}
+              </ul>
+            </details>
+          </li>
+        )}
+      </ul>
+    </section>
+  );
+}
+
+function Tabs({
+  tabs,
+  tab,
+  onTab,
+}: {
+  tabs: [string, string][];
+  tab: string;
+  onTab: (tab: string) => void;
+}) {
+  const step = (by: number) => {
+    const at = tabs.findIndex(([name]) => name === tab);
+    const [next] = tabs[(at + by + tabs.length) % tabs.length];
+    onTab(next);
+    document.getElementById(`tab-${next}`)?.focus();
+  };
+  return (
+    <nav role="tablist" aria-label="Views">
+      {tabs.map(([name, text]) => (
+        <button
+          key={name}
+          type="button"
+          role="tab"
+          id={`tab-${name}`}
+          aria-selected={name === tab}
+          aria-controls="panel"
+          tabIndex={name === tab ? 0 : -1}
+          onClick={() => onTab(name)}
+          onKeyDown={(e) => {
+            if (e.key === "ArrowRight") step(1);
+            if (e.key === "ArrowLeft") step(-1);
+          }}
+        >
+          {text}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+// The tab is in the address, so that Back and a bookmark do what they say.
+function useTab(tabs: [string, string][]): [string, (tab: string) => void] {
+  const fromAddress = () => {
+    const name = location.hash.slice(1);
+    return tabs.some(([known]) => known === name) ? name : tabs[0][0];
+  };
+  const [tab, setTab] = useState(fromAddress);
+  useEffect(() => {
+    const follow = () => setTab(fromAddress());
+    addEventListener("hashchange", follow);
+    const find = (event: KeyboardEvent) => {
+      if (event.key !== "/" || event.target instanceof HTMLInputElement) return;
+      event.preventDefault();
+      document.querySelector<HTMLInputElement>("main .find")?.focus();
+    };
+    addEventListener("keydown", find);
+    return () => {
+      removeEventListener("hashchange", follow);
+      removeEventListener("keydown", find);
+    };
+  }, [tabs]);
+  return [
+    tab,
+    (next) => {
+      location.hash = next;
+      setTab(next);
+    },
+  ];
+}
+
+function useTheme(): [string, (theme: string) => void] {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const [theme, setTheme] = useState(system.matches ? "dark" : "light");
+  useEffect(() => {
+    const follow = () => setTheme(system.matches ? "dark" : "light");
+    system.addEventListener("change", follow);
+    return () => system.removeEventListener("change", follow);
+  }, []);
+  document.documentElement.dataset.theme = theme;
+  return [theme, setTheme];
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What src/report/page_data.cc wrote. Times are nanoseconds of CPU time; long tables are by column.
+
+export interface Label {
+  kind: "process" | "kernel" | "idle" | "other" | "unclaimed";
+  name: string;
+  pid?: number;
+  comm?: string;
+  kthread?: boolean;
+  exe?: string;
+  cgroup?: string;
+}
+
+export interface Times {
+  ran_on: number[];
+  served: number[];
+  source: number[];
+  part: number[]; // enum Part
+  taken: number[]; // 1: from whoever was on the CPU
+  ns: number[];
+}
+
+export const enum Part {
+  user,
+  own,
+  async,
+}
+
+// By number, as in the file format.
+export const bases = [
+  "own",
+  "consumed",
+  "owner",
+  "submitter",
+  "dirtier",
+  "queuer",
+  "voted",
+  "provisional",
+];
+// The first basis that is no more than a share or a guess.
+export const firstUnsure = 6;
+
+export const enum FrameKind {
+  user,
+  kernel,
+  pseudo,
+}
+
+export interface Group {
+  kind: "special" | "member" | "any_thread" | "kernel_threads" | "none" | "unknown";
+  name: string;
+  labels: number[];
+}
+
+export interface Row {
+  group: number;
+  user: number;
+  own: number;
+  async: number;
+  stolen: number;
+  within: number;
+  seems: number;
+  sources: Record<string, number>;
+  basis: number[];
+}
+
+// [ran on, served, source, ns, taken]
+export type Flow = [number, number, number, number, number];
+
+export interface Ledger {
+  groups: Group[];
+  rows: Row[];
+  kernel: number;
+  idle: number;
+  other: number;
+  unclaimed: Record<string, number>;
+  kernel_seems: number;
+  idle_seems: number;
+  other_seems: number;
+  unsampled: number;
+  sum: number;
+  flows: Flow[];
+}
+
+export interface Profile {
+  schema: string;
+  kernel: string;
+  cpus: number;
+  duration_ns: number;
+  frequency_hz: number;
+  sampled_hz: number;
+  cpu_ns: number;
+  cost: { kernel_ns: number; user_ns: number; fraction: number; hooks_on: number };
+  degraded: string[];
+  file: string;
+  command: string;
+  start_unix_ns: number;
+  counted: { taken: number; lost: number };
+  labels: Label[];
+  sources: Record<string, string>;
+  stacks: {
+    functions: { name: string[]; kind: FrameKind[]; place: number[]; places: string[] };
+    nodes: { up: number[]; function: number[] };
+    small: number | null;
+    small_ns: number;
+  };
+  samples: Times & { basis: number[]; node: number[] };
+  timeline: Times & { slot: number[]; slot_ns: number };
+  ledgers?: Record<string, Ledger>;
+}
+
+export interface DiffValue {
+  a: number;
+  b: number;
+  change: number;
+  margin: number;
+  sure: boolean;
+}
+
+export interface Diff {
+  by: string;
+  rows: { name: string; kind: string; costs: DiffValue }[];
+  sources: { for: string; source: string; time: DiffValue }[];
+  functions: { name: string; where: string; self: DiffValue }[];
+}
+
+export interface Page {
+  profile: Profile;
+  before?: Profile;
+  diff?: Diff;
+}
+
+// Unpacks what stands in the page.
+export async function load(element: Element): Promise<Page> {
+  const packed = atob((element.textContent ?? "").trim());
+  const bytes = new Uint8Array(packed.length);
+  for (let i = 0; i < packed.length; ++i) bytes[i] = packed.charCodeAt(i);
+  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return (await new Response(plain).json()) as Page;
+}
