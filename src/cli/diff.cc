@@ -4,8 +4,10 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "model/file.h"
 #include "model/pprof.h"
 #include "report/diff_text.h"
+#include "report/page.h"
 
 namespace pkprof {
 namespace {
@@ -17,13 +19,24 @@ struct Options {
   std::vector<uint32_t> pids;
   size_t rows = 0;
   bool json = false;
+  std::string html;
 };
+
+int write_page(const Options& o, const Profile& a, const Profile& b) {
+  if (o.json || !o.pids.empty() || o.rows)
+    return complain("--html has all rows: leave out --json, --pid and -n", exit_usage);
+  const auto html = diff_page_html(a, o.a, b, o.b, by_from_string(o.by).value_or(By::comm));
+  if (!html) return complain(html.error().message, exit_failure);
+  const auto written = write_file(o.html, *html);
+  return written ? 0 : complain(written.error().message, exit_failure);
+}
 
 int diff(const Options& o) {
   const auto a = read_profile(o.a);
   if (!a) return complain(a.error().message, exit_failure);
   const auto b = read_profile(o.b);
   if (!b) return complain(b.error().message, exit_failure);
+  if (!o.html.empty()) return write_page(o, *a, *b);
   ReportOptions how = terminal_options();
   how.by = by_from_string(o.by).value_or(By::comm);
   how.pids = o.pids;
@@ -45,6 +58,7 @@ void add_diff(ArgParser& parser, CommandLine& line) {
   sub.add("-n,--rows", options->rows, "At most so many rows of each table; 15 without it")
       .type("N");
   sub.add("--json", options->json, "One JSON object, with all of it");
+  sub.add("--html", options->html, "Write a page to look at in a browser").type("FILE");
   sub.when_used([options, &line] { line.action = [options] { return diff(*options); }; });
 }
 

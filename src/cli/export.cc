@@ -20,6 +20,7 @@ struct Options {
 
 int write(Options o) {
   o.how.ran_on = o.of == "ran-on";
+  o.how.input = o.file;
   const auto profile = read_profile(o.file);
   if (!profile) return complain(profile.error().message, exit_failure);
   const auto text = export_format(o.format)->write(*profile, o.how);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkprof report.
+#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "model/file.h"
 #include "model/pprof.h"
 #include "report/address_range.h"
 #include "report/calls_json.h"
@@ -15,6 +17,7 @@
 #include "report/histogram_text.h"
 #include "report/ledger_text.h"
 #include "report/listing_json.h"
+#include "report/page.h"
 #include "report/report_json.h"
 #include "report/tree_text.h"
 
@@ -30,6 +33,8 @@ struct Options {
   std::vector<uint32_t> pids;
   std::string by;  // "" is pid, and functions of all processes together
   bool json = false;
+  std::string html;   // a file
+  bool open = false;  // it in a browser
   size_t rows = not_given;
   double threshold = 0.5;
   HistogramOptions histogram;
@@ -56,6 +61,14 @@ int show_histogram(const Options& o, const Profile& profile, const ReportOptions
   return print(text) ? 0 : exit_failure;
 }
 
+int write_page(const Options& o, const Profile& profile) {
+  const auto html = page_html(profile, std::filesystem::path(o.file).filename());
+  if (!html) return complain(html.error().message, exit_failure);
+  if (const auto written = write_file(o.html, *html); !written)
+    return complain(written.error().message, exit_failure);
+  return o.open ? open_in_browser(o.html) : 0;
+}
+
 // What is wrong with the options together; "" when nothing is.
 std::string disagreement(const Options& o, By by) {
   const HistogramOptions& h = o.histogram;
@@ -65,6 +78,9 @@ std::string disagreement(const Options& o, By by) {
     return "--by is not for the histogram: addresses are not of one process";
   if (o.view == "histogram" && o.rows != not_given && o.rows > most_bars)
     return "-n: a histogram has at most " + std::to_string(most_bars) + " rows";
+  if (o.open && o.html.empty()) return "--open shows the page that --html FILE writes: give both";
+  if (!o.html.empty() && (o.json || !o.by.empty() || !o.pids.empty() || o.rows != not_given))
+    return "--html has all rows, by whatever one likes: leave out --json, --by, --pid and -n";
   if (const auto range = parse_range(h.range); range && !*range) return range->error().message;
   return "";
 }
@@ -75,6 +91,7 @@ int show(const Options& o) {
     return complain(wrong, exit_usage);
   const auto profile = read_profile(o.file);
   if (!profile) return complain(profile.error().message, exit_failure);
+  if (!o.html.empty()) return write_page(o, *profile);
   ReportOptions r = terminal_options();
   r.pids = o.pids;
   r.by = by;
@@ -124,6 +141,9 @@ void add_report(ArgParser& parser, CommandLine& line) {
       .show_default();
   add_histogram_options(sub, options->histogram);
   sub.add("--json", options->json, "One JSON object: the ledger, or with --view that one");
+  sub.add("--html", options->html, "Write a page to look at in a browser: one file, no network")
+      .type("FILE");
+  sub.add("--open", options->open, "With --html: show it in the browser");
   sub.when_used([options, &line] { line.action = [options] { return show(*options); }; });
 }
 

@@ -4,7 +4,9 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,6 +50,23 @@ bool print(const std::string& text) {
     }
   }
   return true;
+}
+
+int open_in_browser(const std::string& path) {
+  std::string program = "xdg-open";
+  std::string file = path;
+  char* argv[] = {program.data(), file.data(), nullptr};
+  pid_t pid = 0;
+  const int error = posix_spawnp(&pid, program.c_str(), nullptr, nullptr, argv, environ);
+  if (error)
+    return complain("showing " + path + " with xdg-open: " + std::strerror(error) +
+                        "; open it in a browser yourself",
+                    exit_failure);
+  int status = 0;
+  if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
+    return complain("xdg-open could not show " + path + "; open it in a browser yourself",
+                    exit_failure);
+  return 0;
 }
 
 }  // namespace pkprof

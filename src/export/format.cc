@@ -8,6 +8,8 @@
 #include "export/dot.h"
 #include "export/folded.h"
 #include "export/gmon.h"
+#include "export/html.h"
+#include "export/json.h"
 #include "export/perfetto.h"
 #include "export/speedscope.h"
 
@@ -20,6 +22,8 @@ constexpr std::array formats = {
     ExportFormat{"dot", "the call graph, for GraphViz", export_dot},
     ExportFormat{"folded", "stacks, a line each, for flame graphs", export_folded},
     ExportFormat{"gmon", "gmon.out files with their symbols, for GNU gprof", export_gmon},
+    ExportFormat{"html", "the page, to look at in a browser", export_html},
+    ExportFormat{"json", "all that is in the profile", export_json},
     ExportFormat{"perfetto", "the timeline, for Perfetto and chrome://tracing", export_perfetto},
     ExportFormat{"speedscope", "stacks, for speedscope.app", export_speedscope},
 };

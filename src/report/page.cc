@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/page.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
 #include "model/gzip.h"
+#include "report/clean.h"
 #include "report/diff_text.h"
 #include "report/page_data.h"
 
@@ -38,6 +43,13 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
+// Names in what others wrote are cleaned, as page_data's are.
+void clean_strings(Json& json) {
+  if (json.is_string()) json = clean(json.get<std::string>());
+  if (json.is_structured())
+    for (Json& part : json) clean_strings(part);
+}
+
 Result<std::string> page_with(const Json& data) {
   const std::string_view page(pkprof_page_begin, pkprof_page_end);
   const size_t at = page.find(mark);
@@ -60,9 +72,11 @@ Result<std::string> diff_page_html(const Profile& a, const std::string& name_a, 
                                    const std::string& name_b, By by) {
   ReportOptions how;
   how.by = by;
+  Json diff = Json::parse(diff_json(a, name_a, b, name_b, how));
+  clean_strings(diff);
   return page_with({{"profile", page_data(b, name_b, true)},
                     {"before", page_data(a, name_a, false)},
-                    {"diff", Json::parse(diff_json(a, name_a, b, name_b, how))}});
+                    {"diff", std::move(diff)}});
 }
 
 }  // namespace pkprof

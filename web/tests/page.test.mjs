@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page in a real browser. PKPROF: the program; FIXTURES: profiles that tests/fixtures.cc wrote.
+// No request leaves the machine: the page has to do without.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+import puppeteer from "puppeteer-core";
+
+const pkprof = process.env.PKPROF;
+const fixtures = process.env.FIXTURES;
+const scratch = mkdtempSync(join(tmpdir(), "pkprof-page-"));
+let browser;
+let page;
+let complaints;
+
+before(async () => {
+  browser = await puppeteer.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu"],
+  });
+});
+after(async () => {
+  await browser?.close();
+  rmSync(scratch, { recursive: true });
+});
+// Whatever a test did: nothing went wrong unseen, and nothing was asked for.
+afterEach(async () => {
+  assert.deepEqual(complaints, []);
+  await page?.close();
+  page = undefined;
+});
+
+function pageOf(name) {
+  const file = join(scratch, `${name}.html`);
+  execFileSync(pkprof, ["report", join(fixtures, `${name}.pb.gz`), "--html", file]);
+  return file;
+}
+
+async function open(file, hash = "") {
+  await page?.close();
+  page = await browser.newPage();
+  await page.setViewport({ width: 1200, height: 900 });
+  complaints = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => {
+    if (message.type() === "error") complaints.push(message.text());
+  });
+  page.on("request", (request) => {
+    if (!/^(file|blob|data):/.test(request.url())) complaints.push(`asked for ${request.url()}`);
+  });
+  page.on("dialog", (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  await page.goto(pathToFileURL(file).href + hash);
+  await page.waitForSelector("[role=tab]");
+}
+
+const text = (selector) => page.$eval(selector, (e) => e.textContent);
+const texts = (selector) => page.$$eval(selector, (all) => all.map((e) => e.textContent));
+const tab = (name) => page.click(`#tab-${name}`);
+const rows = ".ledger tbody:first-of-type";
+const report = (name, ...more) =>
+  JSON.parse(
+    execFileSync(pkprof, ["report", join(fixtures, `${name}.pb.gz`), "--json", ...more], {
+      maxBuffer: 1 << 28,
+    }),
+  );
+const percent = (ns, of) => {
+  const value = (100 * ns) / of.duration_ns;
+  if (!value) return "–";
+  return value < 0.05 ? "0.0" : value.toFixed(1);
+};
+
+describe("the ledger", () => {
+  beforeEach(() => open(pageOf("small")));
+
+  test("has the report's numbers", async () => {
+    const wanted = report("small");
+    const shown = await page.$$eval(`${rows} tr`, (all) =>
+      all.map((tr) => [...tr.querySelectorAll("th, td.number")].map((e) => e.textContent)),
+    );
+    assert.equal(shown.length, wanted.processes.length);
+    for (const process of wanted.processes) {
+      const { user_ns, own_ns, async_ns, stolen_ns } = process;
+      const numbers = [user_ns + own_ns + async_ns, user_ns, own_ns, async_ns, stolen_ns]
+        .map((ns) => percent(ns, wanted))
+        .join();
+      assert.ok(
+        shown.some((row) => row[0].endsWith(`[${process.pid}]`) && row.slice(2).join() === numbers),
+        `${process.pid}: ${numbers} is not in ${JSON.stringify(shown)}`,
+      );
+    }
+  });
+
+  test("adds up to all CPUs", async () => {
+    const last = await texts(".ledger .last td.number");
+    assert.equal(last[1], (100 * report("small").cpus).toFixed(1));
+  });
+
+  test("is sorted by what one clicks on", async () => {
+    const seems = async () =>
+      (await texts(`${rows} tr td:nth-of-type(1)`)).map((t) => Number(t.replace("–", "0")));
+    const button = ".ledger thead th:nth-child(2)";
+    await page.click(`${button} button`);
+    const down = await seems();
+    assert.deepEqual(down, [...down].sort((a, b) => b - a));
+    await page.click(`${button} button`);
+    assert.deepEqual(await seems(), [...down].sort((a, b) => a - b));
+    assert.equal(await page.$eval(button, (e) => e.getAttribute("aria-sort")), "ascending");
+  });
+
+  test("is searched", async () => {
+    await page.keyboard.press("/");
+    await page.keyboard.type("nginx");
+    const names = await texts(`${rows} th`);
+    assert.ok(names.length > 0);
+    for (const name of names) assert.match(name, /nginx/);
+  });
+
+  test("shows why a process was charged, and its flame graph", async () => {
+    const [first] = await texts(`${rows} th`);
+    await page.click(".ledger .name");
+    assert.match(await text(".details"), /own|consumed/);
+    await page.click(".actions button");
+    await page.waitForSelector("canvas");
+    assert.equal(await page.$eval(".only", (e) => e.selectedOptions[0].textContent), first);
+  });
+
+  test("says what was lost at the top", async () => {
+    const { degraded } = report("small");
+    assert.ok(degraded.length > 0);
+    assert.ok((await text(".lost")).includes(degraded[0]));
+  });
+});
+
+test("groups are the report's", async () => {
+  await open(pageOf("grouped"));
+  for (const by of ["comm", "cgroup", "container", "unit", "thread"]) {
+    await page.select(".by", by);
+    const wanted = report("grouped", "--by", by).groups.map((group) => group.name);
+    assert.deepEqual((await texts(`${rows} th`)).sort(), wanted.sort());
+  }
+});
+
+// The line below the flame graph tells which box is chosen.
+const told = () => text(".told");
+
+describe("the flame graph", () => {
+  beforeEach(async () => {
+    await open(pageOf("small"), "#flame");
+    await page.waitForSelector("canvas");
+    await page.focus("canvas");
+    await page.keyboard.press("Home");
+  });
+
+  test("is of all that is not idle", async () => {
+    const { flows, duration_ns } = report("small");
+    const busy = flows
+      .filter((flow) => flow.served !== "IDLE")
+      .reduce((sum, flow) => sum + flow.ns, 0);
+    assert.ok((await told()).startsWith(`all: ${percent(busy, { duration_ns })} %`), await told());
+  });
+
+  test("is walked with the keys, zoomed in and out", async () => {
+    const zoomedOut = () => page.$eval(".reset", (e) => e.disabled);
+    await page.keyboard.press("ArrowDown");
+    const party = await told();
+    await page.keyboard.press("Enter");
+    assert.equal(await zoomedOut(), false);
+    await page.keyboard.press("ArrowDown");
+    assert.notEqual(await told(), party);
+    await page.keyboard.press("Escape");
+    assert.equal(await zoomedOut(), true);
+  });
+
+  test("is zoomed by a click", async () => {
+    const box = await (await page.$("canvas")).boundingBox();
+    await page.mouse.click(box.x + 5, box.y + 19 + 9);
+    assert.equal(await page.$eval(".reset", (e) => e.disabled), false);
+  });
+
+  test("is searched", async () => {
+    await page.type(".flame .find", "softirq:NET_RX");
+    const share = Number((await text(".found")).match(/[\d.]+/)[0]);
+    assert.ok(share > 0);
+    await page.type(".flame .find", "(");
+    assert.match(await text(".found"), /no regular expression/);
+  });
+
+  test("is as large when it is turned around", async () => {
+    const all = (await told()).match(/all: ([\d.]+)/)[1];
+    await page.click(".turn");
+    await page.focus("canvas");
+    await page.keyboard.press("Home");
+    assert.equal((await told()).match(/all: ([\d.]+)/)[1], all);
+    await page.keyboard.press("ArrowDown");
+    assert.match(await told(), /% of what it stands under/);
+  });
+
+  test("shows a function's callers", async () => {
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("f");
+    await page.waitForSelector(".both");
+    assert.match(await text(".both"), /is called by/);
+  });
+});
+
+test("who takes from whom", async () => {
+  await open(pageOf("small"), "#flows");
+  await page.waitForSelector(".matrix");
+  const { flows, duration_ns } = report("small");
+  const taken = flows.filter((f) => f.ran_on !== f.served && typeof f.ran_on === "number");
+  assert.ok(taken.length > 0);
+  const shown = await texts(".flows tbody td.number");
+  assert.ok(shown.length > 0 && shown.length <= taken.length);
+  assert.ok(Number(shown[0]) <= (100 * taken.reduce((sum, f) => sum + f.ns, 0)) / duration_ns);
+});
+
+test("tabs by keys, and in the address", async () => {
+  await open(pageOf("small"));
+  await page.focus("#tab-ledger");
+  await page.keyboard.press("ArrowRight");
+  assert.equal(await page.$eval("#tab-flame", (e) => e.getAttribute("aria-selected")), "true");
+  assert.match(page.url(), /#flame$/);
+});
+
+test("dark and light", async () => {
+  await open(pageOf("small"));
+  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "dark" }]);
+  await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
+  const dark = await paper();
+  await page.click(".theme");
+  assert.notEqual(await paper(), dark);
+});
+
+test("a comparison of two profiles", async () => {
+  const file = join(scratch, "diff.html");
+  const [a, b] = ["small", "grouped"].map((name) => join(fixtures, `${name}.pb.gz`));
+  execFileSync(pkprof, ["diff", a, b, "--html", file]);
+  await open(file);
+  assert.ok((await texts("main table tbody tr")).length > 0);
+  await tab("flame");
+  await page.waitForSelector("canvas");
+  assert.equal(await page.$eval(".flame select", (e) => e.value), "change");
+});
+
+test("hostile names are text", async () => {
+  for (const name of ["small", "grouped", "called"]) {
+    await open(pageOf(name));
+    for (const view of ["flame", "flows", "timeline", "functions"]) {
+      await tab(view);
+      await page.waitForSelector(`#tab-${view}[aria-selected=true]`);
+      assert.equal(await page.$("#root img, #root script, #root iframe, #root a"), null);
+    }
+    assert.deepEqual(complaints, []);
+  }
+});
+
+test("1,000,000 samples of 100,000 stacks: below 10 MB, and every view works", async (context) => {
+  const file = pageOf("large");
+  const { size } = statSync(file);
+  assert.ok(size < 10e6, `${size} bytes`);
+  const begin = performance.now();
+  await open(file);
+  await page.waitForSelector(`${rows} tr`);
+  const there = performance.now();
+  await tab("flame");
+  await page.waitForSelector("canvas");
+  await page.focus("canvas");
+  const drawn = performance.now();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => !document.querySelector(".reset").disabled);
+  const zoomed = performance.now();
+  await page.click(".turn");
+  await page.focus("canvas");
+  await page.keyboard.press("Home");
+  assert.match(await told(), /^all/);
+  const turned = performance.now();
+  await tab("functions");
+  await page.waitForSelector(".functions tbody tr");
+  const times = { there: there - begin, flame: drawn - there, zoom: zoomed - drawn };
+  times.turned = turned - zoomed;
+  times.functions = performance.now() - turned;
+  for (const [name, ms] of Object.entries(times)) context.diagnostic(`${name}: ${ms.toFixed(0)} ms`);
+  context.diagnostic(`${size} bytes`);
+});
