@@ -17,11 +17,13 @@ Profile large_machine() {
   constexpr uint32_t functions = 5'000;
   Profile profile = test::small_machine();
   std::vector<FrameId> frames;
+  frames.reserve(functions);
   for (uint32_t i = 0; i < functions; ++i)
     frames.push_back(profile.frame({.kind = i % 3 ? FrameKind::user : FrameKind::kernel,
                                     .address = 0x1000 + i,
                                     .function = profile.string("function_" + std::to_string(i))}));
   std::vector<LabelId> labels;
+  labels.reserve(1'000);
   for (uint32_t i = 0; i < 1'000; ++i)
     labels.push_back(profile.label({.kind = LabelKind::process,
                                     .pid = 10'000 + i,
@@ -67,7 +69,8 @@ int main(int argc, char** argv) {
     if (!written) std::fprintf(stderr, "fixtures: %s\n", written.error().message.c_str());
     return written.has_value();
   };
-  const bool all = write("small", test::small_machine()) && write("grouped", test::grouped_machine()) &&
+  const bool all = write("small", test::small_machine()) &&
+                   write("grouped", test::grouped_machine()) &&
                    write("called", test::called_machine()) && write("large", large_machine());
   return all ? 0 : 1;
 }

@@ -16,9 +16,9 @@ namespace pkprof {
 struct ExportOptions {
   // A file, and without it standard output; for gmon a directory, and without it the current one.
   std::string output;
-  std::vector<uint32_t> pids;  // empty: all; otherwise the rest is OTHER, or left out
+  std::vector<uint32_t> pids;          // empty: all; otherwise the rest is OTHER, or left out
   std::string input = "pkprof.pb.gz";  // what the profile's file is called
-  bool ran_on = false;         // stacks are of who was on the CPU, not of who was served
+  bool ran_on = false;                 // stacks are of who was on the CPU, not of who was served
 };
 
 struct ExportFormat {

@@ -64,8 +64,11 @@ Json mapping_to_json(const Mapping& mapping) {
 
 Json sample_to_json(const Profile& profile, const Profile::Sample& sample) {
   const auto& [key, value] = sample;
-  Json to = {{"ran_on", key.ran_on}, {"served", key.served}, {"source", profile.text(key.source)},
-             {"basis", to_string(key.basis)}, {"stack", key.stack}};
+  Json to = {{"ran_on", key.ran_on},
+             {"served", key.served},
+             {"source", profile.text(key.source)},
+             {"basis", to_string(key.basis)},
+             {"stack", key.stack}};
   if (key.thread) to["thread"] = key.thread;
   if (key.served_thread) to["served_thread"] = key.served_thread;
   to["samples"] = value.count;

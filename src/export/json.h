@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All of a profile as one JSON object, schema "pkprof.profile/1": tables that refer to each other by
-// place, as in the Profile itself. Strings are as they were recorded, but for invalid UTF-8.
+// All of a profile as one JSON object, schema "pkprof.profile/1": tables that refer to each other
+// by place, as in the Profile itself. Strings are as they were recorded, but for invalid UTF-8.
 #pragma once
 
 #include <string>

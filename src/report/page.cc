@@ -37,8 +37,7 @@ std::string base64(std::string_view bytes) {
     uint32_t word = 0;
     for (size_t i = 0; i < 3; ++i)
       word = word << 8 | (i < left ? static_cast<uint8_t>(bytes[at + i]) : 0);
-    for (size_t i = 0; i < 4; ++i)
-      text += i <= left ? digits[word >> (18 - 6 * i) & 63] : '=';
+    for (size_t i = 0; i < 4; ++i) text += i <= left ? digits[word >> (18 - 6 * i) & 63] : '=';
   }
   return text;
 }

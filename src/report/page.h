@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: a profile to look at, to search and to zoom into, in one HTML file that needs no
-// network and no other file. Its program is web/, bundled when pkprof is built; the profile is in it
-// packed (gzip, base64), so that no name in it is ever markup.
+// network and no other file. Its program is web/, bundled when pkprof is built; the profile is in
+// it packed (gzip, base64), so that no name in it is ever markup.
 #pragma once
 
 #include <string>

@@ -125,9 +125,7 @@ Json timeline_to_json(const Profile& profile) {
 // Strings that are a sample's source; others are names of functions and files.
 Json sources_to_json(const Profile& profile) {
   Json sources = Json::object();
-  const auto put = [&](StringId id) {
-    sources[std::to_string(id)] = clean(profile.text(id));
-  };
+  const auto put = [&](StringId id) { sources[std::to_string(id)] = clean(profile.text(id)); };
   for (const auto& [key, value] : profile.samples()) put(key.source);
   for (const TimelineCell& cell : profile.timeline) put(cell.source);
   return sources;
@@ -138,15 +136,9 @@ Json row_to_json(const LedgerRow& row) {
   for (const auto& [source, ns] : row.sources) sources[clean(source)] = ns;
   Json basis = Json::array();
   for (const uint64_t ns : row.basis) basis.push_back(ns);
-  return {{"group", row.group},
-          {"user", row.user_ns},
-          {"own", row.own_ns},
-          {"async", row.async_ns},
-          {"stolen", row.stolen_ns},
-          {"within", row.within_ns},
-          {"seems", row.seems_ns},
-          {"sources", std::move(sources)},
-          {"basis", std::move(basis)}};
+  return {{"group", row.group},    {"user", row.user_ns},           {"own", row.own_ns},
+          {"async", row.async_ns}, {"stolen", row.stolen_ns},       {"within", row.within_ns},
+          {"seems", row.seems_ns}, {"sources", std::move(sources)}, {"basis", std::move(basis)}};
 }
 
 Json group_to_json(const Profile& profile, By by, const Group& group) {

@@ -83,9 +83,9 @@ void sum_up_small(PageStacks& stacks, size_t most) {
     const PageNode& node = stacks.nodes[i];
     const uint32_t parent = place_of[node.parent];
     const bool below_small = parent && kept.nodes()[parent].function == stacks.small;
-    place_of[i] = below_small
-                      ? parent
-                      : kept.child(parent, sums[i] < stacks.small_ns ? stacks.small : node.function);
+    place_of[i] =
+        below_small ? parent
+                    : kept.child(parent, sums[i] < stacks.small_ns ? stacks.small : node.function);
   }
   Samples samples;
   for (PageSample sample : stacks.samples) {

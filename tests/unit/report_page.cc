@@ -74,8 +74,7 @@ TEST(PageStacks, AreBoundedAndLoseNothing) {
   EXPECT_EQ(sum(few), busy_ns(profile));
   EXPECT_GT(few.small_ns, 0U);
   size_t kept = 0;
-  for (size_t i = 1; i < few.nodes.size(); ++i)
-    kept += few.nodes[i].function != few.small;
+  for (size_t i = 1; i < few.nodes.size(); ++i) kept += few.nodes[i].function != few.small;
   EXPECT_LE(kept, 100U);
   EXPECT_LE(few.nodes.size(), 2 * kept + 2);  // one more under each that is left, at most
 }

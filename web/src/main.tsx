@@ -10,6 +10,7 @@ const root = document.getElementById("root")!;
 load(document.getElementById("profile")!).then(
   (page) => {
     document.title = `${page.profile.file} – pkprof`;
+    root.textContent = ""; // render() would keep it
     render(<App page={page} />, root);
   },
   (error: unknown) => {

@@ -87,6 +87,7 @@ export function Timeline({ profile, ledger, selected, theme }: Props) {
           name={ledger.groups[group].name}
           series={series.get(group)!}
           seconds={slot / 1e9}
+          end={profile.duration_ns / 1e9}
           theme={theme}
           tall={selected !== null}
         />
@@ -99,15 +100,16 @@ interface ChartProps {
   name: string;
   series: Series;
   seconds: number; // a slot
+  end: number; // of the recording, in seconds
   theme: string;
   tall: boolean;
 }
 
-function Chart({ name, series, seconds, theme, tall }: ChartProps) {
+function Chart({ name, series, seconds, end, theme, tall }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = box.current!;
-    const chart = new uPlot(optionsOf(element, seconds, tall), dataOf(series, seconds), element);
+    const chart = new uPlot(optionsOf(element, seconds, tall), dataOf(series, seconds, end), element);
     const observer = new ResizeObserver(([entry]) =>
       chart.setSize({ width: Math.max(200, entry.contentRect.width), height: tall ? 320 : 110 }),
     );
@@ -116,7 +118,7 @@ function Chart({ name, series, seconds, theme, tall }: ChartProps) {
       observer.disconnect();
       chart.destroy();
     };
-  }, [series, seconds, theme, tall]);
+  }, [series, seconds, end, theme, tall]);
   return (
     <section class="chart">
       <h3>{name}</h3>
@@ -131,12 +133,12 @@ function summary(series: Series): string {
 }
 
 // Each slot is drawn from its begin to its end; series stand on each other, the sum first.
-function dataOf(series: Series, seconds: number): uPlot.AlignedData {
+function dataOf(series: Series, seconds: number, end: number): uPlot.AlignedData {
   const slots = series.user.length;
   const steps = (of: (slot: number) => number) =>
     Array.from({ length: slots + 1 }, (_, i) => of(Math.min(i, slots - 1)));
   return [
-    Array.from({ length: slots + 1 }, (_, i) => i * seconds),
+    Array.from({ length: slots + 1 }, (_, i) => Math.min(i * seconds, end)),
     steps((i) => series.user[i] + series.own[i] + series.async[i]),
     steps((i) => series.user[i] + series.own[i]),
     steps((i) => series.user[i]),
@@ -160,10 +162,13 @@ function optionsOf(element: Element, seconds: number, tall: boolean): uPlot.Opti
     height: tall ? 320 : 110,
     legend: { show: false },
     cursor: { show: false },
-    scales: { x: { time: false }, y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] } },
+    scales: {
+      x: { time: false, range: (_, min, max) => [min, max] },
+      y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] },
+    },
     axes: [
       { ...axis, values: (_, ticks) => ticks.map((t) => `${t} s`) },
-      { ...axis, size: 46, values: (_, ticks) => ticks.map((t) => `${t} %`) },
+      { ...axis, size: 46, space: 24, values: (_, ticks) => ticks.map((t) => `${t} %`) },
     ],
     series: [
       { label: `slots of ${seconds} s` },

@@ -132,6 +132,10 @@ describe("the ledger", () => {
     assert.equal(await page.$eval(".only", (e) => e.selectedOptions[0].textContent), first);
   });
 
+  test("is all there is", async () => {
+    assert.doesNotMatch(await text("#root"), /Unpacking/);
+  });
+
   test("says what was lost at the top", async () => {
     const { degraded } = report("small");
     assert.ok(degraded.length > 0);
@@ -139,11 +143,15 @@ describe("the ledger", () => {
   });
 });
 
+// As the terminal shows it, too.
+const printable = (name) =>
+  name.replace(/[\x00-\x1f\x7f]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
+
 test("groups are the report's", async () => {
   await open(pageOf("grouped"));
   for (const by of ["comm", "cgroup", "container", "unit", "thread"]) {
     await page.select(".by", by);
-    const wanted = report("grouped", "--by", by).groups.map((group) => group.name);
+    const wanted = report("grouped", "--by", by).groups.map((group) => printable(group.name));
     assert.deepEqual((await texts(`${rows} th`)).sort(), wanted.sort());
   }
 });
