@@ -175,8 +175,9 @@ TEST_F(MemoryTest, TwoReadersAtThreeToOne) {
   if (IsSkipped()) return;
   {
     live::Stage filling;
-    filling.start(nullptr,
-                  {"pk_memory", "read", "--file", disk_->path("more"), "--megabytes", "1000000"});
+    for (const char* more : {"more", "and more"})
+      filling.start(nullptr,
+                    {"pk_memory", "read", "--file", disk_->path(more), "--megabytes", "1000000"});
     wait_for_kswapd();
   }
   const int one = read("one", {"--rate", "450"});
