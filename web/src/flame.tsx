@@ -4,6 +4,7 @@
 // line below, which names the box that is chosen.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { Search } from "./controls";
 import { type Colouring, Painter, palette, works } from "./colours";
 import { change, percent } from "./format";
 import { type Box, boxAt, layout, rowHeight } from "./layout";
@@ -167,17 +168,12 @@ export function Flame({ calls, frames, compared, theme, onFunction }: Props) {
   return (
     <div class="flame">
       <div class="controls">
-        <label>
-          search{" "}
-          <input
-            type="search"
-            class="find"
-            placeholder="function, as a regular expression"
-            value={search}
-            aria-invalid={matches === null}
-            onInput={(e) => setSearch(e.currentTarget.value)}
-          />
-        </label>
+        <Search
+          what="function, as a regular expression"
+          value={search}
+          invalid={matches === null}
+          onInput={setSearch}
+        />
         <output class="found">
           {matches === null
             ? "no regular expression"

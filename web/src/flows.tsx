@@ -2,6 +2,7 @@
 // Who takes from whom: on whose time on the CPU the kernel worked for whom, as a matrix and a list.
 import { useMemo, useState } from "preact/hooks";
 
+import { More } from "./controls";
 import type { Ledger, Profile } from "./data";
 import { duration, percent } from "./format";
 
@@ -122,11 +123,7 @@ export function Flows({ profile, ledger, selected }: Props) {
             ))}
           </tbody>
         </table>
-        {sums.length > limit && (
-          <button type="button" onClick={() => setLimit(limit * 4)}>
-            {sums.length - limit} more
-          </button>
-        )}
+        <More all={sums.length} limit={limit} onMore={setLimit} />
       </div>
     </div>
   );

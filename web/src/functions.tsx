@@ -2,6 +2,7 @@
 // The call graph, a function at a time: who calls it, what it calls.
 import { useMemo, useState } from "preact/hooks";
 
+import { More, Search } from "./controls";
 import { matcher, title } from "./flame";
 import { percent } from "./format";
 import { type Calls, type Frames, around, functionsOf } from "./tree";
@@ -29,16 +30,11 @@ export function Functions({ calls, frames, chosen, onChoose }: Props) {
     <div>
       {chosen !== null && <Both calls={calls} frames={frames} chosen={chosen} onChoose={onChoose} />}
       <div class="controls">
-        <label>
-          search{" "}
-          <input
-            type="search"
-            class="find"
-            placeholder="function, as a regular expression"
-            value={search}
-            onInput={(e) => setSearch(e.currentTarget.value)}
-          />
-        </label>
+        <Search
+          what="function, as a regular expression"
+          value={search}
+          onInput={setSearch}
+        />
         <output>{rows.length} functions</output>
       </div>
       <div class="wide">
@@ -75,11 +71,7 @@ export function Functions({ calls, frames, chosen, onChoose }: Props) {
             ))}
           </tbody>
         </table>
-        {rows.length > limit && (
-          <button type="button" onClick={() => setLimit(limit * 4)}>
-            {rows.length - limit} more
-          </button>
-        )}
+        <More all={rows.length} limit={limit} onMore={setLimit} />
       </div>
     </div>
   );

@@ -2,6 +2,7 @@
 // The ledger as a table: what each process seems to cost, and what it costs.
 import { useMemo, useState } from "preact/hooks";
 
+import { Search } from "./controls";
 import { type Ledger, type Row, bases, firstUnsure } from "./data";
 import { duration, percent } from "./format";
 
@@ -117,16 +118,11 @@ export function LedgerTable(props: Props) {
   return (
     <div>
       <div class="controls">
-        <label>
-          search{" "}
-          <input
-            type="search"
-            class="find"
-            placeholder="name"
-            value={search}
-            onInput={(e) => setSearch(e.currentTarget.value)}
-          />
-        </label>
+        <Search
+          what="name"
+          value={search}
+          onInput={setSearch}
+        />
         <output>
           {wanted ? `${shown.length} of ${rows.length} rows` : `${rows.length} rows`}
         </output>
