@@ -108,7 +108,7 @@ class KernelSide {
     std::vector<std::pair<uint64_t, pk_label>> labels;
     std::vector<std::pair<pk_vote_key, pk_vote>> votes;
     uint64_t taken = 0;    // up to when, CLOCK_MONOTONIC
-    uint64_t idle_ns = 0;  // of look(): of CPUs whose sampling clock had stopped for idleness then
+    uint64_t idle_ns = 0;  // up to then, of CPUs whose sampling clock had stopped for idleness
   };
   Result<Tables> take();
   // What is not in the tables, for the end of a recording.

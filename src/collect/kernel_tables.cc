@@ -94,6 +94,7 @@ Result<KernelSide::Tables> KernelSide::take() {
   const int old = m.active;
   if (m.skeleton->bss->started) measure_now();
   out.taken = monotonic_ns();
+  out.idle_ns = idle_tail(out.taken);
   if (auto r = m.use_tables(1 - old, std::launch::deferred); !r) return std::unexpected(r.error());
   if (auto r = read_counts_and_stacks(m.counts[old], m.stacks[old], m.room, Keep::no, out); !r)
     return std::unexpected(r.error());

@@ -92,14 +92,14 @@ void Recorder::add(const KernelSide::Tables& tables) {
   }
 }
 
-void Recorder::settle_unwatched(bool last) {
+void Recorder::settle_unwatched(Spread::When when) {
   spread_.settle([this](uint64_t id) { return stacks_.kernel(id); },
                  [this](const Row& row, const pk_count& c) {
                    Row to = row;
                    if (!to.slot) to.slot = timeline_.now();
                    count(to, c);
                  },
-                 last);
+                 when);
 }
 
 size_t Recorder::resolve_owners(const PartiesOf& parties_of) {
@@ -136,7 +136,7 @@ void Recorder::make_room() {
   if (objects_.size() > limits_.objects) forget_when_objects_worked();
   if (objects_.size() > limits_.objects) forget_objects();
   // Nearly everything is like something: this is for a kind of work that turns never see.
-  if (spread_.waiting() > limits_.rows / 2) settle_unwatched(true);
+  if (spread_.waiting() > limits_.rows / 2) settle_unwatched(Spread::When::last);
   const bool above = is_above(1);
   // Rows of one program's processes become one: the stacks stay.
   if (above || processes_.is_crowded()) fold_processes();
@@ -263,6 +263,18 @@ void Recorder::add_special(uint64_t special, uint64_t ns) {
   row.key.syscall = PK_NO_SYSCALL;
   row.key.kind = special == PK_IDLE ? PK_IDLING : PK_OWN;
   rows_[row].ns += ns;
+}
+
+void Recorder::add_idle_so_far(uint64_t ns) {
+  add_special(PK_IDLE, ns);
+  for (auto& [row, count] : rows_) {
+    if (!idle_ahead_ns_) break;
+    if (row.key.kind != PK_IDLING) continue;
+    const uint64_t again = std::min<uint64_t>(count.ns, idle_ahead_ns_);
+    count.ns -= again;
+    idle_ahead_ns_ -= again;
+  }
+  idle_ahead_ns_ += ns;
 }
 
 void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of_others) {

@@ -52,8 +52,8 @@ class Recorder {
   // A timeline is kept from here on, of slots of `slot_ns`: what is added is in this one.
   void begin_slot(uint32_t slot, uint64_t slot_ns) { timeline_.begin(slot, slot_ns); }
   void add(const KernelSide::Tables& tables);
-  // Charges samples of pauses of the hooks; the `last` time, all of them.
-  void settle_unwatched(bool last);
+  // Charges samples of pauses of the hooks.
+  void settle_unwatched(Spread::When when);
   // Charges what is on objects to those they are for, as far as that is known by now. Returns how
   // many are still without.
   using PartiesOf = std::function<std::vector<Parties::Share>(uint64_t object)>;
@@ -65,6 +65,9 @@ class Recorder {
   [[nodiscard]] uint64_t forgotten() const { return forgotten_; }
   void add_rest(const KernelSide::Rest& rest);      // but for the votes
   void add_special(uint64_t special, uint64_t ns);  // time that no sample stands for
+  // For how long the CPUs that are idle have been, up to now. When they wake, the tables will have
+  // the whole of it: what was told before is not counted again.
+  void add_idle_so_far(uint64_t ns);
 
   [[nodiscard]] size_t rows() const { return rows_.size(); }
   [[nodiscard]] size_t frames() const { return stacks_.frames(); }
@@ -99,6 +102,7 @@ class Recorder {
   Timeline timeline_;
   Spread spread_;
   size_t with_stack_ = 0;  // of rows_
+  uint64_t idle_ahead_ns_ = 0;  // in profiles already, and still to come in tables
   uint64_t without_stack_ = 0;
   uint64_t forgotten_ = 0;
 };

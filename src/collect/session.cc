@@ -51,7 +51,8 @@ class Session {
   Result<> prepare();
   Result<> start();
   Result<> wait();
-  Result<> drain(bool last = false);
+  Result<> drain(Spread::When when = Spread::When::meanwhile);
+  void add_what_has_no_sample(uint64_t idle_ns);
   Result<> finish(Profile& profile);
   bool hand_over();
   [[nodiscard]] bool is_to_look() const {
@@ -81,12 +82,14 @@ class Session {
   UnseenInterrupts unseen_;
   uint64_t settled_ = 0;             // when what fell into pauses was charged last
   uint64_t drained_ = 0;             // when the tables were taken last
+  uint64_t idle_ns_ = 0;             // for how long the CPUs that were idle then had been
   uint64_t drained_watched_ns_ = 0;  // for how long the hooks on interrupts were on up to then
   HookOverhead overhead_;
   // What profiles were told so far, of what only grows.
   struct Told {
     uint64_t samples = 0;
     uint64_t lost = 0;
+    uint64_t lost_ns = 0;
     uint64_t user_ns = 0;
     uint64_t kernel_ns = 0;
     uint64_t watched_ns = 0;
@@ -211,6 +214,8 @@ Result<> Session::wait() {
   uint64_t end =
       options_.seconds > 0 ? started_ + static_cast<uint64_t>(options_.seconds * 1e9) : UINT64_MAX;
   std::vector<pollfd> fds{{signals_.fd(), POLLIN, 0}};
+  fds.push_back({options_.beside, POLLIN, 0});
+  constexpr size_t own = 2;
   if (sideband_)
     for (const int fd : sideband_->poll_fds()) fds.push_back({fd, POLLIN, 0});
   // The first look comes early: short-lived processes are best met alive.
@@ -243,10 +248,14 @@ Result<> Session::wait() {
     const uint64_t left = until > then ? until - then : 0;
     const timespec timeout{static_cast<time_t>(left / 1'000'000'000),
                            static_cast<long>(left % 1'000'000'000)};
-    ppoll(fds.data(), fds.size(), &timeout, nullptr);
+    if (ppoll(fds.data(), fds.size(), &timeout, nullptr) < 0) {
+      if (options_.ready && !options_.ready()) break;
+      continue;
+    }
     if ((fds[0].revents & POLLIN) && signals_.take()) break;
+    if (fds[1].revents && !options_.ready()) break;
     // A ring that fills ahead of time is emptied ahead of time.
-    if (std::any_of(fds.begin() + 1, fds.end(), [](const pollfd& f) { return f.revents; }))
+    if (std::any_of(fds.begin() + own, fds.end(), [](const pollfd& f) { return f.revents; }))
       next_drain = 0;
   }
   budget_->close();
@@ -255,7 +264,8 @@ Result<> Session::wait() {
   return {};
 }
 
-Result<> Session::drain(bool last) {
+Result<> Session::drain(Spread::When when) {
+  const bool last = when == Spread::When::last;
   auto tables = kernel_->take();
   if (!tables) return std::unexpected(tables.error());
   // What processes did up to now comes first, so that their samples find their mappings.
@@ -273,10 +283,12 @@ Result<> Session::drain(bool last) {
                           drain_interval_ns);
   }
   drained_ = taken;
+  idle_ns_ = tables->idle_ns;
   drained_watched_ns_ = watched_ns;
   recorder_->add(*tables);
-  if (const uint64_t now = monotonic_ns(); last || now >= settled_ + settle_interval_ns) {
-    recorder_->settle_unwatched(last);
+  const uint64_t now = monotonic_ns();
+  if (when != Spread::When::meanwhile || now >= settled_ + settle_interval_ns) {
+    recorder_->settle_unwatched(when);
     settled_ = now;
   }
   processes_.bury();
@@ -295,13 +307,19 @@ Result<> Session::drain(bool last) {
   return {};
 }
 
+void Session::add_what_has_no_sample(uint64_t idle_ns) {
+  recorder_->add_idle_so_far(idle_ns);
+  const uint64_t lost_ns = kernel_->stats().lost_ns;
+  recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, lost_ns - told_.lost_ns);
+  told_.lost_ns = lost_ns;
+}
+
 Result<> Session::finish(Profile& profile) {
   const KernelSide::Rest rest = kernel_->take_rest();
   recorder_->add_rest(rest);
   parties_.add(rest.votes);
-  recorder_->add_special(PK_IDLE, kernel_->idle_tail(stopped_));
-  recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, kernel_->stats().lost_ns);
-  if (auto r = drain(true); !r) return r;
+  if (auto r = drain(Spread::When::last); !r) return r;
+  add_what_has_no_sample(kernel_->idle_tail(stopped_));
   fill_meta(profile, stopped_);
   if (auto symbols = load_bpf_symbols()) {
     later_symbols_.emplace(std::move(*symbols));
@@ -319,7 +337,8 @@ uint64_t Session::interrupt_ns() {
 
 // What was since the last time. Returns false if that is to be all.
 bool Session::hand_over() {
-  if (!drain()) return false;
+  if (!drain(Spread::When::interval)) return false;
+  add_what_has_no_sample(idle_ns_);
   Profile profile;
   fill_meta(profile, drained_);
   recorder_->finish(profile, selection(processes_, options_.target), options_.stacks_of_others);
@@ -344,7 +363,7 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
     for (const uint64_t runs : kernel_->hook_runs(static_cast<HookGroup>(group)))
       hooks_ns += static_cast<double>(runs) * budget_->hook_ns(static_cast<HookGroup>(group));
   const double sample_ns = kernel_->sample_ns() + static_cast<double>(interrupt_ns());
-  Told now;
+  Told now = told_;
   now.samples = stats.samples;
   now.lost = stats.lost_samples;
   now.user_ns = stopped_ ? own_cpu_ns_ : budget_->user_ns();

@@ -46,6 +46,10 @@ struct RecordOptions {
   // recording. The last one is what record() returns.
   double interval = 0;
   std::function<bool(const Profile&)> each;
+  // A descriptor to be looked at while it records: `ready` is called when there is something to
+  // read, and when a signal came that is nothing to the recording; false ends it.
+  int beside = -1;
+  std::function<bool()> ready;
   // The command's process, when it is executed.
   std::function<void(uint32_t)> started;
 };

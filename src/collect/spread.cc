@@ -17,26 +17,30 @@ uint64_t part(uint64_t whole, uint64_t i, uint64_t n) {
   return whole / n + (i < whole % n ? 1 : 0);
 }
 
+// The order counts: what is mixed in first cannot change places with what comes after it.
 uint64_t mix(uint64_t h, uint64_t v) {
-  h = (h ^ v) * 0xff51afd7ed558ccdULL;
+  h = (h + 0x9e3779b97f4a7c15ULL) * 0xc4ceb9fe1a85ec53ULL;
+  h = (h ^ h >> 32 ^ v) * 0xff51afd7ed558ccdULL;
   return h ^ h >> 32;
 }
+
+enum Likeness : uint64_t { same_stack, same_vector, same_task, same_frames };  // so many of them
 
 // What a row may be alike in, most alike first; under its process, then under anyone.
 std::vector<uint64_t> keys_of(const pk_key& key, std::span<const FrameId> stack) {
   std::vector<uint64_t> alike;
-  if (key.kstack) alike.push_back(mix(1, key.kstack));
+  if (key.kstack) alike.push_back(mix(same_stack, key.kstack));
   for (const size_t n : prefixes) {
     if (stack.size() <= n) continue;  // the leaf is an address within a function, not a call
-    uint64_t h = n + 1;
+    uint64_t h = same_frames + n;
     for (const FrameId frame : stack.last(n)) h = mix(h, frame);
     alike.push_back(h);
   }
-  if (key.vec != PK_VEC_NONE) alike.push_back(mix(2, key.vec));
+  if (key.vec != PK_VEC_NONE) alike.push_back(mix(same_vector, key.vec));
   // Kernel threads at other work have the same outer frames.
   const uint64_t task = key.kind == PK_WORK ? key.ustack : key.kind == PK_KTHREAD ? key.ran_on : 0;
   if (task) {
-    alike.push_back(3);
+    alike.push_back(same_task);
     for (uint64_t& h : alike) h = mix(h, task);
   }
   std::vector<uint64_t> keys;
@@ -86,8 +90,15 @@ const Row& Spread::Choice::next() {
   return it == parties.end() ? *parties.back().first : *it->first;
 }
 
-void Spread::settle(const StackOf& stack_of, const Charge& charge, bool last) {
-  if (last) {
+// What is left of it stands for a small part of a sample at some time, and is forgotten.
+void Spread::fade() {
+  const auto least_ns = static_cast<uint64_t>(enough_ns_ / 64);
+  for (auto& [row, count] : seen_before_) count.ns = count.ns / 4 * 3;
+  std::erase_if(seen_before_, [=](const auto& entry) { return entry.second.ns < least_ns; });
+}
+
+void Spread::settle(const StackOf& stack_of, const Charge& charge, When when) {
+  if (when != When::meanwhile) {
     for (const auto& [row, count] : seen_before_) add(seen_[row], count);
   }
   Choices choices;
@@ -103,7 +114,7 @@ void Spread::settle(const StackOf& stack_of, const Charge& charge, bool last) {
   const Counts waiting = std::exchange(waiting_, {});
   for (const auto& [row, count] : waiting) {
     Choice* choice = choice_for(choices, keys_of(row.key, stack_of(row.key.kstack)));
-    if (!choice && !last) {
+    if (!choice && when == When::meanwhile) {
       // Of what waits longer it is forgotten in which slot it was, or there were more and more.
       Row kept = row;
       kept.slot = 0;
@@ -124,6 +135,7 @@ void Spread::settle(const StackOf& stack_of, const Charge& charge, bool last) {
     }
   }
   seen_before_ = std::exchange(seen_, {});
+  if (when == When::interval) fade();
 }
 
 }  // namespace pkprof

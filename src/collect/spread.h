@@ -37,10 +37,17 @@ class Spread {
   // (PK_SERVED_UNWATCHED).
   void seen(const Row& row, const pk_count& count);
   void unwatched(const Row& row, const pk_count& count);
-  // Charges what waits by what was seen since the last time. What nothing is alike waits on. The
-  // `last` time, which a pause may be all that is left for, what was seen before the last time
-  // counts as well, and what nothing is alike then is unclaimed.
-  void settle(const StackOf& stack_of, const Charge& charge, bool last);
+  enum class When : uint8_t {
+    // By what was seen since the last time. What nothing is alike waits on.
+    meanwhile,
+    // A profile is handed over, and the next begins. A pause may have been all of it: what was seen
+    // before counts as well, the less the longer ago. What nothing is alike is unclaimed.
+    interval,
+    // As `interval`, with all that was seen since the time before the last.
+    last,
+  };
+  // Charges what waits.
+  void settle(const StackOf& stack_of, const Charge& charge, When when);
   [[nodiscard]] size_t waiting() const { return waiting_.size(); }
   void each_row(const std::function<void(const Row&)>& visit) const;
 
@@ -52,6 +59,7 @@ class Spread {
   };
   using Choices = std::unordered_map<uint64_t, Choice>;
   [[nodiscard]] Choice* choice_for(Choices& choices, std::span<const uint64_t> keys) const;
+  void fade();
 
   using Counts = std::unordered_map<Row, pk_count, RowHash>;
   double enough_ns_;

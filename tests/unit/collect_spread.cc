@@ -39,7 +39,8 @@ class SpreadTest : public testing::Test {
   }
   static pk_count samples(uint64_t n) { return {n * kMs, n}; }
 
-  void settle(bool last = true) {
+  using When = Spread::When;
+  void settle(When when = When::last) {
     spread_.settle(
         [this](uint64_t id) -> std::span<const FrameId> {
           if (id == 0 || id > stacks_.size()) return {};
@@ -50,7 +51,7 @@ class SpreadTest : public testing::Test {
           samples_ += c.samples;
           rows_.push_back(r);
         },
-        last);
+        when);
   }
   [[nodiscard]] double share(uint64_t served) const {
     uint64_t all = 0;
@@ -136,9 +137,9 @@ TEST_F(SpreadTest, WhoWasNeverSeenIsChargedAsAnyone) {
 TEST_F(SpreadTest, WhatNothingIsLikeWaitsAndIsUnclaimedInTheEnd) {
   spread_.seen(row(kBystander, kServer, stack({1, 2, 3}), PK_VEC_NET_TX), samples(50));
   spread_.unwatched(waiting(kBystander, stack({7, 8, 9})), samples(3));
-  settle(false);
+  settle(When::meanwhile);
   EXPECT_TRUE(rows_.empty());
-  settle(true);
+  settle(When::last);
   ASSERT_EQ(rows_.size(), 1U);
   EXPECT_EQ(rows_[0].key.served, uint64_t{PK_UNCLAIMED} + PK_UNWATCHED);
   EXPECT_EQ(charged_.begin()->second, 3 * kMs);
@@ -147,20 +148,64 @@ TEST_F(SpreadTest, WhatNothingIsLikeWaitsAndIsUnclaimedInTheEnd) {
 TEST_F(SpreadTest, WhatWasSeenBeforeIsForgotten) {
   const uint64_t s = stack({1, 2, 3});
   spread_.seen(row(kBystander, kServer, s), samples(50));
-  settle(false);
+  settle(When::meanwhile);
   spread_.seen(row(kBystander, kClient, s), samples(50));
   spread_.unwatched(waiting(kBystander, s), samples(10));
-  settle(false);
+  settle(When::meanwhile);
   EXPECT_EQ(share(kClient), 1);
 }
 
 TEST_F(SpreadTest, ARecordingThatEndsInAPauseIsChargedByWhatWasSeenBefore) {
   const uint64_t s = stack({1, 2, 3});
   spread_.seen(row(kBystander, kServer, s), samples(50));
-  settle(false);
+  settle(When::meanwhile);
   spread_.unwatched(waiting(kBystander, s), samples(10));
-  settle(true);
+  settle(When::last);
   EXPECT_EQ(share(kServer), 1);
+}
+
+TEST_F(SpreadTest, AnIntervalIsChargedByWhatWasSeenInThoseBefore) {
+  const uint64_t s = stack({1, 2, 3});
+  spread_.seen(row(kBystander, kServer, s), samples(50));
+  settle(When::interval);
+  settle(When::interval);
+  spread_.unwatched(waiting(kBystander, s), samples(10));
+  spread_.unwatched(waiting(kBystander, stack({7, 8, 9}), PK_VEC_NET_TX), samples(3));
+  settle(When::interval);
+  EXPECT_EQ(charged_[kServer], 10 * kMs);
+  EXPECT_EQ(charged_[uint64_t{PK_UNCLAIMED} + PK_UNWATCHED], 3 * kMs);
+}
+
+TEST_F(SpreadTest, WhatIntervalsSawFades) {
+  const uint64_t s = stack({1, 2, 3});
+  spread_.seen(row(kBystander, kServer, s), samples(64));
+  settle(When::interval);
+  spread_.seen(row(kBystander, kClient, s), samples(48));
+  spread_.unwatched(waiting(kBystander, s), samples(1000));
+  settle(When::interval);
+  EXPECT_NEAR(share(kServer), 0.5, 0.01);
+  for (int i = 0; i < 40; ++i) settle(When::interval);
+  spread_.unwatched(waiting(kBystander, s), samples(1));
+  charged_.clear();
+  settle(When::interval);
+  EXPECT_EQ(share(uint64_t{PK_UNCLAIMED} + PK_UNWATCHED), 1);
+}
+
+TEST_F(SpreadTest, AStacksNumberIsNoVector) {
+  // Seen under stack 1 with one vector; what waits is under another stack, whose vector is the
+  // number of the first.
+  for (uint64_t number = 1; number <= 12; ++number) {
+    charged_.clear();
+    Spread spread(10 * kMs);
+    const auto nothing = [](uint64_t) { return std::span<const FrameId>{}; };
+    spread.seen(row(kBystander, kServer, number ^ 3, PK_VEC_NONE), samples(50));
+    spread.unwatched(waiting(kOtherBystander, 99, static_cast<uint8_t>(number)), samples(1));
+    spread.settle(
+        nothing, [this](const Row& r, const pk_count& c) { charged_[r.key.served] += c.ns; },
+        When::last);
+    EXPECT_EQ(charged_.size(), 1U);
+    EXPECT_EQ(charged_.count(kServer), 0U) << number;
+  }
 }
 
 TEST_F(SpreadTest, KernelThreadsAreAlikeOnlyAtTheSameWork) {
