@@ -6,6 +6,7 @@
 
 #include "export/csv.h"
 #include "export/dot.h"
+#include "export/firefox.h"
 #include "export/folded.h"
 #include "export/gmon.h"
 #include "export/html.h"
@@ -20,6 +21,7 @@ namespace {
 constexpr std::array formats = {
     ExportFormat{"csv", "a table of who ran, who was served, by what and why", export_csv},
     ExportFormat{"dot", "the call graph, for GraphViz", export_dot},
+    ExportFormat{"firefox", "stacks, for profiler.firefox.com", export_firefox},
     ExportFormat{"folded", "stacks, a line each, for flame graphs", export_folded},
     ExportFormat{"gmon", "gmon.out files with their symbols, for GNU gprof", export_gmon},
     ExportFormat{"html", "the page, to look at in a browser", export_html},

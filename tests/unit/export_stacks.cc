@@ -128,6 +128,46 @@ TEST(StackExports, SpeedscopeHasAllOfTheTime) {
   EXPECT_EQ(sum, busy(profile));
 }
 
+// Of the Firefox Profiler's format: what its tables refer to is there, and the weights are the
+// time.
+uint64_t sum_of_firefox(const json& all) {
+  double sum = 0;
+  for (const json& thread : all.at("threads")) {
+    const size_t strings = thread.at("stringArray").size();
+    const auto column = [&](const char* table, const char* name) -> const json& {
+      const json& values = thread.at(table).at(name);
+      EXPECT_EQ(values.size(), thread.at(table).at("length")) << table << " " << name;
+      return values;
+    };
+    const auto refers = [&](const json& values, size_t to) {
+      for (const json& value : values)
+        EXPECT_TRUE(value.is_null() || value == -1 || value.get<size_t>() < to);
+    };
+    refers(column("samples", "stack"), thread.at("stackTable").at("length"));
+    refers(column("stackTable", "frame"), thread.at("frameTable").at("length"));
+    refers(column("frameTable", "func"), thread.at("funcTable").at("length"));
+    refers(column("funcTable", "resource"), thread.at("resourceTable").at("length"));
+    refers(column("funcTable", "name"), strings);
+    refers(column("resourceTable", "name"), strings);
+    refers(column("stackTable", "category"), all.at("meta").at("categories").size());
+    const json& prefix = column("stackTable", "prefix");
+    for (size_t i = 0; i < prefix.size(); ++i)
+      EXPECT_TRUE(prefix[i].is_null() || prefix[i].get<size_t>() < i) << "its caller is before it";
+    for (const json& ms : column("samples", "weight")) sum += ms.get<double>();
+  }
+  return static_cast<uint64_t>(sum * 1e6 + 0.5);
+}
+
+TEST(StackExports, FirefoxHasAllOfTheTime) {
+  const Profile profile = test::small_machine();
+  const json all = json::parse(exported("firefox", profile));
+  EXPECT_EQ(sum_of_firefox(all), busy(profile));
+  const json speedscope = json::parse(exported("speedscope", profile));
+  ASSERT_EQ(all.at("threads").size(), speedscope.at("profiles").size());
+  for (size_t i = 0; i < all.at("threads").size(); ++i)
+    EXPECT_EQ(all.at("threads")[i].at("name"), speedscope.at("profiles")[i].at("name"));
+}
+
 TEST(StackExports, TheTraceIsTheTimeline) {
   Profile profile = test::small_machine();
   EXPECT_FALSE(export_format("perfetto")->write(profile, {}));
@@ -184,6 +224,12 @@ TEST(StackExports, HostileNamesAreHarmless) {
     const json speedscope = json::parse(exported("speedscope", profile));
     for (const json& frame : speedscope.at("shared").at("frames"))
       test::expect_harmless(frame.at("name").get<std::string>(), SIZE_MAX);
+    const json firefox = json::parse(exported("firefox", profile));
+    EXPECT_NEAR(static_cast<double>(sum_of_firefox(firefox)), static_cast<double>(busy(profile)),
+                1e-9 * static_cast<double>(busy(profile)));
+    for (const json& thread : firefox.at("threads"))
+      for (const json& text : thread.at("stringArray"))
+        test::expect_harmless(text.get<std::string>(), SIZE_MAX);
     const std::string dot = exported("dot", profile);
     test::expect_harmless(dot, SIZE_MAX);
     if (seed > 3) continue;  // another program each
@@ -196,12 +242,13 @@ TEST(StackExports, OfNothingAreEmpty) {
   const Profile nothing;
   EXPECT_EQ(exported("folded", nothing), "");
   EXPECT_TRUE(json::parse(exported("speedscope", nothing)).at("profiles").empty());
+  EXPECT_TRUE(json::parse(exported("firefox", nothing)).at("threads").empty());
   EXPECT_EQ(sum_of_csv(exported("csv", nothing)), 0);
   EXPECT_NE(said_of("dot -Tjson", exported("dot", nothing)), "");
 }
 
 TEST(StackExports, WhatCannotBeWrittenIsSaid) {
-  for (const char* format : {"folded", "csv", "dot", "speedscope"}) {
+  for (const char* format : {"folded", "csv", "dot", "firefox", "speedscope"}) {
     const auto done = export_format(format)->write(
         test::small_machine(), {.output = "/no/such/directory/file", .pids = {}, .ran_on = false});
     ASSERT_FALSE(done);
