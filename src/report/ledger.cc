@@ -256,6 +256,18 @@ bool is_taken(const Profile& profile, const SampleKey& key) {
   return !is_for_itself(key) && !is_own_work(profile, key.ran_on, key.source);
 }
 
+bool is_taken(const Profile& profile, const Ledger& ledger, const Flow& flow) {
+  if (flow.ran_on == flow.served) return false;
+  const Group& ran_on = ledger.groups[flow.ran_on];
+  const Group& served = ledger.groups[flow.served];
+  if (ran_on.label == left_out) return true;
+  const LabelKind kind = profile.labels()[ran_on.label].kind;
+  if (kind != LabelKind::process && kind != LabelKind::other) return false;
+  const bool unknown = ran_on.kind == GroupKind::any_thread || served.kind == GroupKind::any_thread;
+  if (unknown && ran_on.label == served.label) return false;  // perhaps for itself
+  return !is_own_work(profile, ran_on.label, flow.source);
+}
+
 Ledger build_ledger(const Profile& profile, std::span<const uint32_t> pids, By by) {
   return Builder(profile, pids, by).run();
 }

@@ -320,15 +320,7 @@ void LedgerText::flow_line(const Flow& flow) {
 void LedgerText::flows() {
   const auto took = [&](const Flow& flow) {
     if (!options_.pids.empty() && !is_row(flow.ran_on) && !is_row(flow.served)) return false;
-    if (flow.ran_on == flow.served) return false;
-    const Group& ran_on = ledger_.groups[flow.ran_on];
-    const Group& served = ledger_.groups[flow.served];
-    if (ran_on.label == left_out) return true;
-    if (profile_.labels()[ran_on.label].kind == LabelKind::idle) return false;
-    const bool unknown =
-        ran_on.kind == GroupKind::any_thread || served.kind == GroupKind::any_thread;
-    if (unknown && ran_on.label == served.label) return false;  // perhaps for itself
-    return !is_own_work(profile_, ran_on.label, flow.source);
+    return is_taken(profile_, ledger_, flow);
   };
   size_t shown = 0;
   size_t hidden = 0;

@@ -32,16 +32,12 @@ Json functions_to_json(const PageStacks& stacks) {
   Json names = Json::array();
   Json kinds = Json::array();
   Json places = Json::array();
-  std::vector<std::string> where;
   Json where_of = Json::array();
   std::unordered_map<std::string, size_t> place_of;
   for (const Function& function : stacks.functions.functions) {
     const std::string place = clean(function.where);
-    const auto [it, fresh] = place_of.try_emplace(place, where.size());
-    if (fresh) {
-      where.push_back(place);
-      places.push_back(place);
-    }
+    const auto [it, fresh] = place_of.try_emplace(place, places.size());
+    if (fresh) places.push_back(place);
     names.push_back(clean(function.name));
     kinds.push_back(static_cast<int>(function.kind));
     where_of.push_back(it->second);
@@ -157,10 +153,7 @@ Json ledger_to_json(const Profile& profile, By by) {
   for (const auto& [reason, ns] : ledger.unclaimed) unclaimed[clean(reason)] = ns;
   Json flows = Json::array();
   for (const Flow& flow : ledger.flows) {
-    const LabelId ran_on = ledger.groups[flow.ran_on].label;
-    const bool taken = flow.ran_on != flow.served && ran_on != left_out &&
-                       profile.labels()[ran_on].kind == LabelKind::process &&
-                       !is_own_work(profile, ran_on, flow.source);
+    const bool taken = is_taken(profile, ledger, flow);
     flows.push_back({flow.ran_on, flow.served, flow.source, flow.ns, taken ? 1 : 0});
   }
   return {{"groups", std::move(groups)},
