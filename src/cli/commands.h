@@ -27,6 +27,7 @@ void add_record(ArgParser& parser, CommandLine& line);
 void add_report(ArgParser& parser, CommandLine& line);
 void add_diff(ArgParser& parser, CommandLine& line);
 void add_stat(ArgParser& parser, CommandLine& line);
+void add_top(ArgParser& parser, CommandLine& line);
 void add_calls(ArgParser& parser, CommandLine& line);
 void add_debox(ArgParser& parser, CommandLine& line);
 void add_hist(ArgParser& parser, CommandLine& line);

@@ -33,6 +33,7 @@ void describe_pkprof(ArgParser& app, CommandLine& line) {
   add_report(app, line);
   add_diff(app, line);
   add_stat(app, line);
+  add_top(app, line);
   add_calls(app, line);
   add_debox(app, line);
   add_hist(app, line);

@@ -47,10 +47,14 @@ void add_recording_options(ArgParser& parser, RecordingOptions& o) {
              "Sample only: no hooks, asynchronous work stays unclaimed");
 }
 
+Result<Recording> record_with(RecordingOptions& options, const CommandLine& line) {
+  settle(options, line);
+  return record(options.record);
+}
+
 std::optional<Recording> record_as_asked(RecordingOptions& options, const CommandLine& line,
                                          int& status) {
-  settle(options, line);
-  auto recording = record(options.record);
+  auto recording = record_with(options, line);
   if (!recording) {
     status = complain(recording.error().message, exit_failure);
     return {};

@@ -21,6 +21,7 @@ void add_target_options(ArgParser& parser, RecordingOptions& o);
 // These, and what else can be said of a recording.
 void add_recording_options(ArgParser& parser, RecordingOptions& o);
 
+[[nodiscard]] Result<Recording> record_with(RecordingOptions& options, const CommandLine& line);
 // Nothing where it has complained; `status` is then how to end.
 std::optional<Recording> record_as_asked(RecordingOptions& options, const CommandLine& line,
                                          int& status);

@@ -9,7 +9,11 @@ namespace pkprof {
 namespace {
 
 constexpr uint64_t cost_window_ns = 10'000'000;
-constexpr uint64_t cost_interval_ns = 1'000'000'000;  // between windows, at least
+// Between windows, at least. Opening one has the kernel patch itself, which takes a CPU some
+// milliseconds: what a run takes is known well enough after the first ones, and only followed then.
+constexpr uint64_t cost_interval_ns = 1'000'000'000;
+constexpr uint64_t later_cost_interval_ns = 4'000'000'000;
+constexpr int first_cost_windows = 8;
 constexpr uint64_t pace_interval_ns = 100'000'000;
 
 // Up to a half is the sampler's.
@@ -38,28 +42,28 @@ void BudgetKeeper::begin(uint64_t now) {
   share_out();
 }
 
-// What the sampler leaves of the budget is the hooks'. A quarter is more than those on interrupts
-// need nearly everywhere. Of the rest those on work and on disks have two parts and one, and what
-// the others do not take.
+// What the sampler leaves of the budget is the hooks'. Those on work have a half of it, those on
+// disks and on interrupts a quarter each, and each what the others do not take.
 void BudgetKeeper::share_out() {
   const uint64_t now = monotonic_ns();
   const pk_stats stats = kernel_.stats();
   if (const uint64_t hz = pace_.hz(); pace_.look(stats.timed, stats.timed_ns, now) != hz)
     kernel_.set_frequency(pace_.hz());
-  next_pace_ = now + pace_interval_ns;
+  next_pace_ = (now / pace_interval_ns + 1) * pace_interval_ns;  // with the groups' glances
   std::map<HookGroup, double> shares = {
       {HookGroup::work, 1}, {HookGroup::disks, 1}, {HookGroup::interrupts, 1}};
   // Where calls are counted nothing is in proportion: hooks that are off would leave some
   // unclaimed.
   if (options_.budget < 1 && !options_.calls) {
     const double left = std::max(options_.budget - pace_.cost(), options_.budget / 2);
-    double others = left;
-    if (!options_.measure) {
-      shares[HookGroup::interrupts] = left / 4;
-      others -= turns_.at(HookGroup::interrupts).takes();
+    // Where all is measured, those on interrupts are on in any case, beside the budget.
+    if (options_.measure) shares.erase(HookGroup::interrupts);
+    for (auto& [group, share] : shares) {
+      double others = 0;
+      for (const auto& [other, unused] : shares)
+        if (other != group) others += turns_.at(other).takes();
+      share = std::max(left * (group == HookGroup::work ? 0.5 : 0.25), left - others);
     }
-    shares[HookGroup::work] = std::max(left / 2, others - turns_.at(HookGroup::disks).takes());
-    shares[HookGroup::disks] = std::max(left / 4, others - turns_.at(HookGroup::work).takes());
   }
   const uint64_t period_ns = 1'000'000'000 / pace_.hz();
   for (const auto& [group, share] : shares) turns_.at(group).set(share, period_ns);
@@ -90,7 +94,10 @@ void BudgetKeeper::open_cost_window() {
   cost_.open();
   cost_window_end_ = now + cost_window_ns;
   for (const auto& [group, t] : turns_)
-    if (t.on()) next_cost_[group] = cost_window_end_ + cost_interval_ns;
+    if (t.on())
+      next_cost_[group] =
+          cost_window_end_ +
+          (++cost_windows_[group] < first_cost_windows ? cost_interval_ns : later_cost_interval_ns);
 }
 
 void BudgetKeeper::stop(uint64_t now) {

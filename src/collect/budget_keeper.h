@@ -56,6 +56,7 @@ class BudgetKeeper {
   uint64_t next_pace_ = 0;                   // when it is to be seen again what samples take
   uint64_t cost_window_end_ = 0;             // of the window that is open
   std::map<HookGroup, uint64_t> next_cost_;  // when a window is to be opened for them again
+  std::map<HookGroup, int> cost_windows_;    // they had so far
   uint64_t unhooked_ = 0;
 };
 

@@ -288,7 +288,7 @@ Result<> KernelSide::attach() {
   m.skeleton->bss->window = m.windows;
   m.skeleton->bss->disk_window = m.windows;
   m.skeleton->bss->irq_window = m.windows;
-  for (auto& cpu : m.skeleton->bss->cpus) cpu.window = cpu.disk_window = cpu.irq_window = m.windows;
+  for (auto& cpu : m.per_cpu()) cpu.window = cpu.disk_window = cpu.irq_window = m.windows;
   if (m.options.hooks) {
     for (const Need& need : all_needs()) {
       if (!is_asked_for(need, m.options)) continue;

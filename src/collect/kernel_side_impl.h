@@ -82,6 +82,9 @@ struct KernelSide::Impl {
   MappedTable<pk_call> calls;
   MappedTable<pk_waiting_calls> waiting_calls;
 
+  // What the kernel side keeps of each CPU that there may be; there is room for many more.
+  [[nodiscard]] auto per_cpu() const { return std::span(skeleton->bss->cpus).first(cpus); }
+
   Result<> open(const KernelFacts& facts, CoreTypes& types);
   Result<> open_and_load(const KernelFacts& facts);
   Result<> share_memory_with_debox();
@@ -94,6 +97,7 @@ struct KernelSide::Impl {
   bool attach_call(const KernelFacts& facts, const CallTarget& target);
   size_t attach_calls(bpf_program* program, std::span<const CallTarget* const> targets,
                       std::vector<std::string>& left_out, int& tries);
+  [[nodiscard]] Rest read_rest(bool keep) const;
   void take_calls(Tables& out);
   void introduce();
   void note(const char* name, bool works, std::string how, const char* costs) {

@@ -173,14 +173,12 @@ Result<> KernelSide::reset() {
   return forget_labels(*m.skeleton);
 }
 
-namespace {
-
-KernelSide::Rest read_rest(pkprof_bpf& skeleton, Keep keep) {
-  KernelSide::Rest rest;
+KernelSide::Rest KernelSide::Impl::read_rest(bool keep) const {
+  Rest rest;
   const auto clear = [keep](auto& what) {
-    if (keep == Keep::no) what = 0;
+    if (!keep) what = 0;
   };
-  for (pk_slot& slot : skeleton.bss->slots) {
+  for (pk_slot& slot : skeleton->bss->slots) {
     if (!slot.used) continue;
     with_lock(slot.lock, [&] {
       for (uint32_t i = 0; i < slot.used && i < PK_SLOT_CHARGES; ++i)
@@ -192,7 +190,7 @@ KernelSide::Rest read_rest(pkprof_bpf& skeleton, Keep keep) {
     if (row.count) rest.exact.push_back(row);
     clear(row.count);
   };
-  for (auto& cpu : skeleton.bss->cpus) {
+  for (auto& cpu : per_cpu()) {
     for (pk_exact& row : cpu.exact) read_exact(row);
     read_exact(cpu.softirq);
     for (pk_pending& pending : cpu.pending) {
@@ -205,14 +203,12 @@ KernelSide::Rest read_rest(pkprof_bpf& skeleton, Keep keep) {
   return rest;
 }
 
-}  // namespace
-
 KernelSide::Rest KernelSide::take_rest() {
-  return read_rest(*impl_->skeleton, Keep::no);
+  return impl_->read_rest(false);
 }
 
 KernelSide::Rest KernelSide::look_at_rest() {
-  return read_rest(*impl_->skeleton, Keep::yes);
+  return impl_->read_rest(true);
 }
 
 uint64_t KernelSide::idle_tail(uint64_t stopped) const {
@@ -239,7 +235,7 @@ uint64_t KernelSide::owner_of(uint64_t object) const {
 
 pk_stats KernelSide::stats() const {
   pk_stats sum{};
-  for (const auto& cpu : impl_->skeleton->bss->cpus) {
+  for (const auto& cpu : impl_->per_cpu()) {
     const auto* from = reinterpret_cast<const uint64_t*>(&cpu.stats);
     auto* to = reinterpret_cast<uint64_t*>(&sum);
     for (size_t i = 0; i < sizeof(sum) / sizeof(uint64_t); ++i) to[i] += from[i];

@@ -101,7 +101,7 @@ class Recorder {
   RowNames names_;
   Timeline timeline_;
   Spread spread_;
-  size_t with_stack_ = 0;  // of rows_
+  size_t with_stack_ = 0;       // of rows_
   uint64_t idle_ahead_ns_ = 0;  // in profiles already, and still to come in tables
   uint64_t without_stack_ = 0;
   uint64_t forgotten_ = 0;

@@ -241,7 +241,8 @@ Result<> Session::wait() {
     }
     if (now >= next_interval) {
       if (!hand_over()) break;
-      next_interval += interval;
+      // None twice for one that came late: we may have been stopped.
+      next_interval += interval * (1 + (monotonic_ns() - next_interval) / interval);
     }
     const uint64_t until = std::min({next_drain, next_turn, next_interval, look_end, end});
     const uint64_t then = monotonic_ns();  // turning the hooks on takes a while
@@ -342,7 +343,7 @@ bool Session::hand_over() {
   Profile profile;
   fill_meta(profile, drained_);
   recorder_->finish(profile, selection(processes_, options_.target), options_.stacks_of_others);
-  return options_.each(profile);
+  return options_.each(std::move(profile));
 }
 
 // The recording up to `until`, since the last profile was handed over.

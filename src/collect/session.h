@@ -45,7 +45,7 @@ struct RecordOptions {
   // Each so many seconds what was since is handed over, as a profile of its own; false ends the
   // recording. The last one is what record() returns.
   double interval = 0;
-  std::function<bool(const Profile&)> each;
+  std::function<bool(Profile)> each;
   // A descriptor to be looked at while it records: `ready` is called when there is something to
   // read, and when a signal came that is nothing to the recording; false ends it.
   int beside = -1;

@@ -4,7 +4,11 @@
 namespace pkprof {
 namespace {
 
-constexpr uint64_t glance_ns = 50'000'000;
+// When the next glance is: of all groups at the same time, so that one wakeup is enough.
+uint64_t glance_after(uint64_t now) {
+  constexpr uint64_t glance_ns = 50'000'000;
+  return (now / glance_ns + 1) * glance_ns;
+}
 
 }  // namespace
 
@@ -15,12 +19,12 @@ Turns::Turns(KernelSide& kernel, HookGroup group, double share, uint64_t period_
       turn_(budget_.first()),
       since_(now),
       next_(now + turn_.on_ns),
-      glance_(now + glance_ns) {}
+      glance_(glance_after(now)) {}
 
 size_t Turns::look(const CostMeter& cost, uint64_t now) {
   size_t failed = 0;
   if (on_ && now < next_ && !budget_.is_spent(kernel_.hook_runs(group_), cost.hook_ns(group_))) {
-    glance_ = now + glance_ns;
+    glance_ = glance_after(now);
     return 0;
   }
   if (on_) {
@@ -37,7 +41,7 @@ size_t Turns::look(const CostMeter& cost, uint64_t now) {
   }
   since_ = now;
   next_ = now + (on_ ? turn_.on_ns : turn_.off_ns);
-  glance_ = now + glance_ns;
+  glance_ = glance_after(now);
   return failed;
 }
 
