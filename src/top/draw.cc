@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a view looks. 80 columns by 24 lines have room for all of it; where there is less, words for
+// why go first, then the totals above the list.
+#include <algorithm>
+#include <array>
+#include <ranges>
+#include <utility>
+
+#include "report/clean.h"
+#include "report/degraded.h"
+#include "report/format.h"
+#include "top/detail.h"
+#include "top/help.h"
+#include "top/view.h"
+
+namespace pkprof::top {
+namespace {
+
+constexpr size_t number_width = 7;  // a space and "1234.5"
+constexpr size_t name_width = 16;
+constexpr size_t group_width = 30;
+constexpr std::array numbers = {Column::seems, Column::user,  Column::own,
+                                Column::async, Column::costs, Column::stolen};
+constexpr size_t header_lines = 5;
+constexpr size_t least_rows = 4;  // before the totals go
+
+size_t width_of(const Line& line) {
+  size_t width = 0;
+  for (const Span& span : line) width += display_width(span.text);
+  return width;
+}
+
+// Cut to a width.
+Line fitted(Line line, size_t width, bool unicode) {
+  size_t left = width;
+  for (auto it = line.begin(); it != line.end(); ++it) {
+    const size_t needs = display_width(it->text);
+    if (needs > left) {
+      it->text = fit(it->text, left, unicode);
+      line.erase(std::next(it), line.end());
+      break;
+    }
+    left -= needs;
+  }
+  return line;
+}
+
+// What kinds of time are called, and the letter that stands for them in the bar.
+struct Kind {
+  const char* name;
+  char letter;
+  Tone tone;
+  uint64_t ns;
+};
+
+std::vector<Kind> kinds_of(const Ledger& ledger) {
+  uint64_t user = 0;
+  uint64_t own = 0;
+  uint64_t async = 0;
+  for (const LedgerRow& row : ledger.processes) {
+    user += row.user_ns;
+    own += row.own_ns;
+    async += row.async_ns;
+  }
+  return {{"user", 'u', Tone::user, user},
+          {"own", 'o', Tone::own, own},
+          {"async", 'a', Tone::async, async},
+          {"kernel", 'k', Tone::kernel, ledger.kernel_ns},
+          {"other", 'x', Tone::dim, ledger.other_ns},
+          {"unclaimed", '?', Tone::unclaimed, ledger.unclaimed_ns()},
+          {"idle", '.', Tone::dim, ledger.idle_ns}};
+}
+
+// Whole letters, so that they add up to the width.
+Line bar(const std::vector<Kind>& kinds, uint64_t whole, size_t width) {
+  Line line = {{"["}};
+  uint64_t so_far = 0;
+  size_t column = 0;
+  for (const Kind& kind : kinds) {
+    so_far += kind.ns;
+    const size_t end =
+        whole ? std::min<size_t>(width, static_cast<size_t>(static_cast<double>(so_far) /
+                                                                static_cast<double>(whole) *
+                                                                static_cast<double>(width) +
+                                                            0.5))
+              : 0;
+    if (end > column) line.push_back({std::string(end - column, kind.letter), kind.tone});
+    column = std::max(column, end);
+  }
+  line.push_back({std::string(width - column, ' ') + "]"});
+  return line;
+}
+
+Line parts_line(const char* title, const std::vector<Table::Part>& parts, uint64_t whole) {
+  constexpr size_t most = 6;
+  Line line = {{title, Tone::dim}};
+  for (const auto& [name, ns] : parts | std::views::take(most)) {
+    if (reads_zero(ns, whole)) break;
+    line.push_back({name + " "});
+    line.push_back({percent(ns, whole) + "  ", Tone::async});
+  }
+  return line;
+}
+
+}  // namespace
+
+size_t View::id_width() const {
+  return table_options_.by == By::thread ? 15 : 7;
+}
+
+std::vector<Line> View::header(size_t width) const {
+  std::vector<Line> lines;
+  const Meta& meta = profile_->meta;
+  const uint64_t whole = meta.duration_ns;
+  const Ledger& ledger = table_->ledger();
+  const double cost = whole ? 100.0 * static_cast<double>(meta.cost_kernel_ns + meta.cost_user_ns) /
+                                  static_cast<double>(whole)
+                            : 0;
+  Line title = {{"pkprof top", Tone::strong},
+                {"  " + fit(clean(meta.host, options_.unicode), 20, options_.unicode) + ", " +
+                 std::to_string(meta.cpus) + (meta.cpus == 1 ? " CPU" : " CPUs") + ", " +
+                 duration_text(whole) + " at " + std::to_string(kept_hz(meta)) + " Hz, itself " +
+                 decimal(cost, 1) + "%"}};
+  if (frozen_) title.push_back({"  FROZEN", Tone::warning});
+  const std::vector<std::string> missing = degraded_sentences(*profile_, table_options_.by);
+  if (meta.samples_lost)
+    title.push_back({"  " + std::to_string(meta.samples_lost) + " samples lost", Tone::warning});
+  else if (!missing.empty())
+    title.push_back({"  incomplete: ?", Tone::warning});
+  lines.push_back(std::move(title));
+  const std::vector<Kind> kinds = kinds_of(ledger);
+  lines.push_back(bar(kinds, ledger.sum_ns(), width > 2 ? width - 2 : 0));
+  Line legend = {{"%1CPU ", Tone::dim}};
+  for (const Kind& kind : kinds) {
+    if (reads_zero(kind.ns, whole)) continue;
+    legend.push_back({kind.name + std::string(" "), kind.tone});
+    legend.push_back({percent(kind.ns, whole) + "  "});
+  }
+  lines.push_back(std::move(legend));
+  lines.push_back(parts_line("async: ", table_->async_by_source(), whole));
+  lines.push_back(parts_line("for:   ", table_->async_by_party(), whole));
+  for (Line& line : lines) line = fitted(std::move(line), width, options_.unicode);
+  return lines;
+}
+
+Line View::heading(size_t width) const {
+  const By by = table_options_.by;
+  const bool grouped = by != By::pid && by != By::thread;
+  Line line;
+  const auto put = [&](Column column, const std::string& text) {
+    line.push_back({text, column == table_options_.sort ? Tone::strong : Tone::heading});
+  };
+  const auto title = [&](Column column) {
+    std::string text(title_of(column, by));
+    if (column == table_options_.sort) text = (table_options_.reverse ? "^" : "v") + text;
+    return text;
+  };
+  put(Column::id, pad_left(title(Column::id), id_width()) + " ");
+  put(Column::name, pad_right(title(Column::name), grouped ? group_width : name_width));
+  for (const Column column : numbers) put(column, pad_left(title(column), number_width));
+  line.push_back({"  WHY", Tone::heading});
+  const size_t used = width_of(line);
+  if (used < width) line.push_back({std::string(width - used, ' '), Tone::heading});
+  return fitted(std::move(line), width, options_.unicode);
+}
+
+Line View::row_line(const TableRow& row, size_t width) const {
+  const bool grouped = table_options_.by != By::pid && table_options_.by != By::thread;
+  const bool path = table_options_.by == By::cgroup || table_options_.by == By::exe;
+  const size_t room = grouped ? group_width : name_width;
+  const size_t indent = std::min(2 * row.depth, room / 2);
+  const std::string name = path ? fit_tail(row.name, room, options_.unicode)
+                                : fit(row.name, room - indent, options_.unicode);
+  const LedgerRow& of = table_->ledger_row(row);
+  const uint64_t whole = profile_->meta.duration_ns;
+  const auto number = [&](uint64_t ns) {
+    return pad_left(percent_or_dash(ns, whole), number_width);
+  };
+  Line line = {{pad_left(row.id, id_width()) + " "},
+               {pad_right(std::string(indent, ' ') + name, room)},
+               {number(of.seems_ns)},
+               {number(of.user_ns), Tone::user},
+               {number(of.own_ns), Tone::own},
+               {number(of.async_ns), Tone::async},
+               {number(of.costs_ns()), Tone::strong},
+               {number(of.stolen_ns)},
+               {"  " + table_->why(row), Tone::dim}};
+  return fitted(std::move(line), width, options_.unicode);
+}
+
+Line View::last_line(size_t width) const {
+  Line line;
+  if (typing_)
+    line = {{"Filter: ", Tone::strong}, {clean(table_options_.filter, options_.unicode) + "_"}};
+  else if (!message_.empty())
+    line = {{clean(message_, options_.unicode), Tone::warning}};
+  else if (page_ != Page::list)
+    line = {{"q back  up, down, PgUp, PgDn scroll  f freeze  w save", Tone::dim}};
+  else if (!table_options_.filter.empty())
+    line = {{"only: " + clean(table_options_.filter, options_.unicode), Tone::warning},
+            {"  Esc shows all", Tone::dim}};
+  else
+    line = {
+        {"? help  Enter why  / filter  < > sort  t tree  H threads  c cgroups  f freeze  "
+         "w save  q quit",
+         Tone::dim}};
+  return fitted(std::move(line), width, options_.unicode);
+}
+
+void View::draw_list(Screen& screen, size_t width, size_t height) {
+  const size_t left = height - screen.lines.size() - 1;  // but for the last line
+  const size_t totals = left >= header_lines + least_rows + 1 ? header_lines : 1;
+  const std::vector<Line> above = header(width);
+  for (size_t i = 0; i < std::min(totals, left); ++i) screen.lines.push_back(above[i]);
+  if (screen.lines.size() + 1 < height) screen.lines.push_back(heading(width));
+  room_ = height > screen.lines.size() + 1 ? height - screen.lines.size() - 1 : 0;
+  const std::vector<TableRow>& rows = table_->rows();
+  const std::optional<size_t> selected = selected_row();
+  if (selected) {
+    position_ = *selected;
+    if (*selected < first_) first_ = *selected;
+    if (room_ && *selected >= first_ + room_) first_ = *selected + 1 - room_;
+  }
+  first_ = std::min(first_, rows.size() > room_ ? rows.size() - room_ : 0);
+  for (size_t i = first_; i < rows.size() && i < first_ + room_; ++i) {
+    if (selected == i) screen.selected = screen.lines.size();
+    screen.lines.push_back(row_line(rows[i], width));
+  }
+  if (rows.empty() && room_)
+    screen.lines.push_back(
+        fitted({{table_options_.filter.empty() ? "nothing ran" : "no such row", Tone::dim}}, width,
+               options_.unicode));
+}
+
+void View::draw_pages(Screen& screen, const std::vector<Line>& lines, size_t width, size_t height) {
+  room_ = height - 1;
+  first_ = std::min(first_, lines.size() > room_ ? lines.size() - room_ : 0);
+  for (size_t i = first_; i < lines.size() && i < first_ + room_; ++i)
+    screen.lines.push_back(fitted(lines[i], width, options_.unicode));
+}
+
+Screen View::draw(size_t width, size_t height) {
+  Screen screen;
+  height = std::max<size_t>(height, 1);
+  if (page_ == Page::help) {
+    std::vector<Line> lines = help_lines();
+    if (profile_)
+      for (const std::string& sentence : degraded_sentences(*profile_, table_options_.by))
+        lines.push_back({{"incomplete: ", Tone::warning}, {clean(sentence, options_.unicode)}});
+    draw_pages(screen, lines, width, height);
+  } else if (!profile_) {
+    screen.lines.push_back(
+        fitted({{"pkprof top: the first figures come in a moment"}}, width, options_.unicode));
+  } else if (page_ == Page::process) {
+    const auto it = std::ranges::find(table_->rows(), selected_, &TableRow::key);
+    const std::vector<Line> lines =
+        it == table_->rows().end()
+            ? std::vector<Line>{{{selected_name_, Tone::strong}},
+                                {{"took no time just now", Tone::dim}}}
+            : detail_lines(*profile_, *table_, *it, table_options_.by, width, options_.unicode);
+    draw_pages(screen, lines, width, height);
+  } else {
+    draw_list(screen, width, height);
+  }
+  if (height > 1) {
+    screen.lines.resize(height - 1);
+    screen.lines.push_back(last_line(width));
+  }
+  return screen;
+}
+
+}  // namespace pkprof::top

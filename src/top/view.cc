@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// What keys do. How it looks is draw.cc.
+#include "top/view.h"
+
+#include <algorithm>
+
+namespace pkprof::top {
+
+View::View(const ViewOptions& options) : options_(options) {
+  table_options_.by = options.by;
+  table_options_.unicode = options.unicode;
+  if (options_.by == By::thread) options_.threads = true;
+}
+
+void View::show(Profile profile) {
+  if (frozen_) return;
+  table_.reset();  // it refers to the old one
+  profile_ = std::make_unique<const Profile>(std::move(profile));
+  rebuild();
+}
+
+void View::rebuild() {
+  if (profile_) table_ = std::make_unique<const Table>(*profile_, table_options_);
+}
+
+// The selected one where it is; another in its place when it is gone.
+std::optional<size_t> View::selected_row() const {
+  if (!table_ || table_->rows().empty()) return {};
+  if (!selected_.empty()) {
+    const auto it = std::ranges::find(table_->rows(), selected_, &TableRow::key);
+    if (it != table_->rows().end()) return static_cast<size_t>(it - table_->rows().begin());
+  }
+  return std::min(position_, table_->rows().size() - 1);
+}
+
+View::Ask View::press(const Key& key) {
+  if (key.kind == Key::Kind::resize) return Ask::nothing;
+  message_.clear();
+  if (typing_ && type(key)) return Ask::nothing;
+  switch (key.kind) {
+    case Key::Kind::text:
+      return press_text(key.text);
+    case Key::Kind::function: {
+      constexpr const char* letters[] = {"?", "", "/", "/", "t", ">", "", "", "", "q"};  // htop's
+      if (key.number >= 1 && key.number <= 10) return press_text(letters[key.number - 1]);
+      break;
+    }
+    case Key::Kind::enter:
+      if (const auto row = selected_row(); page_ == Page::list && row) {
+        selected_ = table_->rows()[*row].key;
+        selected_name_ = table_->rows()[*row].name;
+        page_ = Page::process;
+        first_ = 0;
+      }
+      break;
+    case Key::Kind::back:
+      if (page_ == Page::list)
+        table_options_.filter.clear(), rebuild();
+      else
+        page_ = Page::list, first_ = 0;
+      break;
+    default:
+      move(key);
+  }
+  return Ask::nothing;
+}
+
+View::Ask View::press_text(const std::string& text) {
+  const char letter = text.size() == 1 ? text[0] : '\0';
+  switch (letter) {
+    case 'q':
+      if (page_ == Page::list) return Ask::quit;
+      page_ = Page::list;
+      first_ = 0;
+      break;
+    case '?':
+    case 'h':
+      page_ = page_ == Page::help ? Page::list : Page::help;
+      first_ = 0;
+      break;
+    case 'w':
+      return Ask::save;
+    case 'f':
+    case ' ':
+      frozen_ = !frozen_;
+      break;
+    case '/':
+      if (page_ == Page::list) typing_ = true;
+      break;
+    case 't':
+      table_options_.tree = !table_options_.tree;
+      rebuild();
+      break;
+    case 'r':
+      table_options_.reverse = !table_options_.reverse;
+      rebuild();
+      break;
+    case '>':
+    case 's':
+      sort_by(1);
+      break;
+    case '<':
+    case 'S':
+      sort_by(-1);
+      break;
+    case 'H':
+      return toggle_threads();
+    case 'c':
+      group_by(table_options_.by == By::cgroup ? By::pid : By::cgroup);
+      break;
+    case 'g': {
+      // Threads have a key of their own, since they are to be recorded.
+      auto next = (static_cast<size_t>(table_options_.by) + 1) % every_by.size();
+      if (every_by[next] == By::thread && !options_.threads) ++next;
+      group_by(every_by[next]);
+      break;
+    }
+    case 'k':
+      move({Key::Kind::up});
+      break;
+    case 'j':
+      move({Key::Kind::down});
+      break;
+    default:
+      break;
+  }
+  return Ask::nothing;
+}
+
+// A key of a filter that is typed. False for one that is none of it.
+bool View::type(const Key& key) {
+  std::string& filter = table_options_.filter;
+  switch (key.kind) {
+    case Key::Kind::text:
+      filter += key.text;
+      break;
+    case Key::Kind::erase:
+      // The last character, which may be several bytes.
+      while (!filter.empty() && (filter.back() & 0xc0) == 0x80) filter.pop_back();
+      if (!filter.empty()) filter.pop_back();
+      break;
+    case Key::Kind::back:
+      filter.clear();
+      typing_ = false;
+      break;
+    case Key::Kind::enter:
+      typing_ = false;
+      break;
+    default:
+      return false;
+  }
+  rebuild();
+  return true;
+}
+
+void View::move(const Key& key) {
+  const bool list = page_ == Page::list;
+  size_t at = list ? selected_row().value_or(0) : first_;
+  const size_t page = std::max<size_t>(room_, 2) - 1;
+  switch (key.kind) {
+    case Key::Kind::up:
+      at -= std::min<size_t>(at, 1);
+      break;
+    case Key::Kind::down:
+      ++at;
+      break;
+    case Key::Kind::page_up:
+      at -= std::min(at, page);
+      break;
+    case Key::Kind::page_down:
+      at += page;
+      break;
+    case Key::Kind::home:
+      at = 0;
+      break;
+    case Key::Kind::end:
+      at = SIZE_MAX / 2;
+      break;
+    default:
+      return;
+  }
+  if (!list) {
+    first_ = at;  // drawing knows where the end is
+    return;
+  }
+  if (!table_ || table_->rows().empty()) return;
+  position_ = std::min(at, table_->rows().size() - 1);
+  // At the top it is whoever is first, as in top(1).
+  selected_ = position_ ? table_->rows()[position_].key : "";
+}
+
+void View::sort_by(int step) {
+  const auto column = static_cast<int>(table_options_.sort) + step;
+  table_options_.sort = static_cast<Column>((column + static_cast<int>(column_count)) %
+                                            static_cast<int>(column_count));
+  rebuild();
+}
+
+void View::group_by(By by) {
+  table_options_.by = by;
+  selected_.clear();
+  position_ = first_ = 0;
+  page_ = Page::list;
+  rebuild();
+}
+
+View::Ask View::toggle_threads() {
+  const bool by_thread = table_options_.by == By::thread;
+  group_by(by_thread ? By::pid : By::thread);
+  if (by_thread || options_.threads) return Ask::nothing;
+  options_.threads = true;
+  say("threads are told apart from now on");
+  return Ask::record;
+}
+
+}  // namespace pkprof::top

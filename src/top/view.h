@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `pkprof top` shows, and what keys do to it: a function of profiles and keys to screens, with
+// no terminal.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "model/profile.h"
+#include "report/groups.h"
+#include "top/screen.h"
+#include "top/table.h"
+
+namespace pkprof::top {
+
+struct ViewOptions {
+  bool unicode = true;
+  By by = By::pid;
+  bool threads = false;  // they are recorded
+  double interval = 1;   // seconds between profiles
+};
+
+class View {
+ public:
+  explicit View(const ViewOptions& options);
+
+  // What was in the last interval. While it is frozen, what is on the screen stays.
+  void show(Profile profile);
+  // A word on the screen until the next key.
+  void say(std::string message) { message_ = std::move(message); }
+  // What is on the screen, or null.
+  [[nodiscard]] const Profile* shown() const { return profile_.get(); }
+  [[nodiscard]] bool wants_threads() const { return options_.threads; }
+
+  // What a key asks of those who know more than the screen. `record`: it is to be recorded anew,
+  // with threads as wants_threads() says.
+  enum class Ask : uint8_t { nothing, quit, save, record };
+  Ask press(const Key& key);
+
+  // At least one line, and no line wider than `width` columns.
+  [[nodiscard]] Screen draw(size_t width, size_t height);
+
+ private:
+  enum class Page : uint8_t { list, process, help };
+
+  Ask press_text(const std::string& text);
+  bool type(const Key& key);
+  void move(const Key& key);
+  void sort_by(int step);
+  void group_by(By by);
+  Ask toggle_threads();
+  void rebuild();
+  [[nodiscard]] std::optional<size_t> selected_row() const;
+
+  [[nodiscard]] std::vector<Line> header(size_t width) const;
+  void draw_list(Screen& screen, size_t width, size_t height);
+  void draw_pages(Screen& screen, const std::vector<Line>& lines, size_t width, size_t height);
+  [[nodiscard]] Line row_line(const TableRow& row, size_t width) const;
+  [[nodiscard]] Line heading(size_t width) const;
+  [[nodiscard]] Line last_line(size_t width) const;
+  [[nodiscard]] size_t id_width() const;
+
+  ViewOptions options_;
+  TableOptions table_options_;
+  std::unique_ptr<const Profile> profile_;
+  std::unique_ptr<const Table> table_;
+  Page page_ = Page::list;
+  bool frozen_ = false;
+  bool typing_ = false;        // a filter
+  std::string selected_;       // the key of a row; "" for the first
+  std::string selected_name_;  // of the one whose page is shown
+  size_t position_ = 0;        // of the selected row, for when it goes away
+  size_t first_ = 0;           // the first row, or line of a page, that is seen
+  size_t room_ = 1;            // rows that were seen last
+  std::string message_;
+};
+
+}  // namespace pkprof::top
