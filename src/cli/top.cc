@@ -92,6 +92,7 @@ int show(Options& o, const CommandLine& line) {
 void add_top(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
   options->recording.record.interval = 1;
+  options->recording.record.frequency_hz = 99;  // what it costs is on the screen
   ArgParser sub = parser.subcommand("top", "Watch whom CPU time is for, in a terminal");
   add_recording_options(sub, options->recording);
   sub.add("--interval", options->recording.record.interval, "Seconds between two looks")

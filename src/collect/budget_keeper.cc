@@ -12,7 +12,7 @@ constexpr uint64_t cost_window_ns = 10'000'000;
 // Between windows, at least. Opening one has the kernel patch itself, which takes a CPU some
 // milliseconds: what a run takes is known well enough after the first ones, and only followed then.
 constexpr uint64_t cost_interval_ns = 1'000'000'000;
-constexpr uint64_t later_cost_interval_ns = 4'000'000'000;
+constexpr uint64_t later_cost_interval_ns = 10'000'000'000;
 constexpr int first_cost_windows = 8;
 constexpr uint64_t pace_interval_ns = 100'000'000;
 

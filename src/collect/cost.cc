@@ -16,7 +16,7 @@ namespace pkprof {
 namespace {
 
 constexpr uint64_t enough_runs = 10;  // of a window that counts
-constexpr size_t most_windows = 32;   // that are remembered
+constexpr size_t most_windows = 16;   // that are remembered
 
 uint64_t used_ns() {
   rusage r{};

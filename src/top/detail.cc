@@ -106,6 +106,11 @@ class Detail {
            (by_ != By::thread || key.served_thread == group_.thread);
   }
 
+  [[nodiscard]] std::string name_of(const Function& function) const {
+    if (function.named || function.where.empty()) return function_title(function, unicode_);
+    return "[" + clean(function.where, unicode_) + "]";
+  }
+
   // The callee first, as one reads what is on the CPU.
   void stacks() {
     const FunctionTable table = functions_of(profile_);
@@ -132,8 +137,7 @@ class Detail {
     bool first = true;
     for (const FunctionId id : path) {
       const Function& function = table.functions[id];
-      const std::string name =
-          fit(function_title(function, unicode_), width_ - indent.size(), unicode_);
+      const std::string name = fit(name_of(function), width_ - indent.size(), unicode_);
       const size_t needs = display_width(name) + (first ? 0 : display_width(between));
       if (!first && column + needs > width_) {
         lines_.push_back(std::exchange(line, {{indent}}));

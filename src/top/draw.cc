@@ -208,12 +208,11 @@ Line View::last_line(size_t width) const {
 }
 
 void View::draw_list(Screen& screen, size_t width, size_t height) {
-  const size_t left = height - screen.lines.size() - 1;  // but for the last line
-  const size_t totals = left >= header_lines + least_rows + 1 ? header_lines : 1;
+  const size_t totals = height >= header_lines + least_rows + 1 ? header_lines : 1;
   const std::vector<Line> above = header(width);
-  for (size_t i = 0; i < std::min(totals, left); ++i) screen.lines.push_back(above[i]);
-  if (screen.lines.size() + 1 < height) screen.lines.push_back(heading(width));
-  room_ = height > screen.lines.size() + 1 ? height - screen.lines.size() - 1 : 0;
+  for (size_t i = 0; i < totals; ++i) screen.lines.push_back(above[i]);
+  if (screen.lines.size() < height) screen.lines.push_back(heading(width));
+  room_ = height - screen.lines.size();
   const std::vector<TableRow>& rows = table_->rows();
   const std::optional<size_t> selected = selected_row();
   if (selected) {
@@ -233,7 +232,7 @@ void View::draw_list(Screen& screen, size_t width, size_t height) {
 }
 
 void View::draw_pages(Screen& screen, const std::vector<Line>& lines, size_t width, size_t height) {
-  room_ = height - 1;
+  room_ = height;
   first_ = std::min(first_, lines.size() > room_ ? lines.size() - room_ : 0);
   for (size_t i = first_; i < lines.size() && i < first_ + room_; ++i)
     screen.lines.push_back(fitted(lines[i], width, options_.unicode));
@@ -241,13 +240,14 @@ void View::draw_pages(Screen& screen, const std::vector<Line>& lines, size_t wid
 
 Screen View::draw(size_t width, size_t height) {
   Screen screen;
-  height = std::max<size_t>(height, 1);
+  const bool has_last_line = height > 1;
+  const size_t room = has_last_line ? height - 1 : 1;
   if (page_ == Page::help) {
     std::vector<Line> lines = help_lines();
     if (profile_)
       for (const std::string& sentence : degraded_sentences(*profile_, table_options_.by))
         lines.push_back({{"incomplete: ", Tone::warning}, {clean(sentence, options_.unicode)}});
-    draw_pages(screen, lines, width, height);
+    draw_pages(screen, lines, width, room);
   } else if (!profile_) {
     screen.lines.push_back(
         fitted({{"pkprof top: the first figures come in a moment"}}, width, options_.unicode));
@@ -258,12 +258,12 @@ Screen View::draw(size_t width, size_t height) {
             ? std::vector<Line>{{{selected_name_, Tone::strong}},
                                 {{"took no time just now", Tone::dim}}}
             : detail_lines(*profile_, *table_, *it, table_options_.by, width, options_.unicode);
-    draw_pages(screen, lines, width, height);
+    draw_pages(screen, lines, width, room);
   } else {
-    draw_list(screen, width, height);
+    draw_list(screen, width, room);
   }
-  if (height > 1) {
-    screen.lines.resize(height - 1);
+  if (has_last_line) {
+    screen.lines.resize(room);
     screen.lines.push_back(last_line(width));
   }
   return screen;

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// pkprof top in a real terminal: tmux's, which says what is on its screen.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+#include <thread>
+
+#include "scenario.h"
+
+namespace pkprof::live {
+namespace {
+
+// A terminal of our own, and nobody else's tmux.
+class Screen {
+ public:
+  Screen(const std::string& command, int width, int height) {
+    tmux({"-f", "/dev/null", "new-session", "-d", "-s", "top", "-x", std::to_string(width), "-y",
+          std::to_string(height), "cd " + dir_.path() + "; " + command});
+  }
+  ~Screen() { tmux({"kill-server"}); }
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  void press(const std::string& key) { tmux({"send-keys", "-t", "top", key}); }
+  void resize(int width, int height) {
+    tmux({"resize-window", "-t", "top", "-x", std::to_string(width), "-y", std::to_string(height)});
+  }
+  [[nodiscard]] std::string text() const { return tmux({"capture-pane", "-p", "-t", "top"}).out; }
+  // With colours and such, as escape sequences.
+  [[nodiscard]] std::string raw() const {
+    return tmux({"capture-pane", "-p", "-e", "-t", "top"}).out;
+  }
+  // Until this is on it. What is on it then, or in the end.
+  std::string wait_for(const std::string& what) const {
+    std::string seen;
+    for (int i = 0; i < 200; ++i) {
+      seen = text();
+      if (seen.find(what) != std::string::npos) return seen;
+      std::this_thread::sleep_for(100ms);
+    }
+    ADD_FAILURE() << "never on the screen: " << what << "\n" << seen;
+    return seen;
+  }
+  [[nodiscard]] const std::string& dir() const { return dir_.path(); }
+
+ private:
+  Finished tmux(Argv arguments) const {
+    arguments.insert(arguments.begin(), {find_program("tmux"), "-S", dir_.file("socket")});
+    Running::Options options;
+    options.env = {"LANG=C.UTF-8", "TERM=xterm-256color", "TMUX="};
+    return run_program(arguments, options);
+  }
+
+  TempDir dir_;
+};
+
+class TopTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    skip_unless_able();
+    if (IsSkipped()) return;
+    if (find_program("tmux").empty()) GTEST_SKIP() << "needs tmux";
+  }
+
+  // What a shell is to run; it says the status, and waits to be looked at.
+  static std::string command(const std::string& options = "", const std::string& env = "") {
+    return "env " + env + " " + pkprof_argv({}).front() + " top " + options +
+           "; echo status $?; sleep 600";
+  }
+  int start_hog() { return stage_.start_hog(last_cpu()); }
+
+  Turn turn_;
+  Stage stage_;
+};
+
+// The line that a process is in.
+std::string line_of(const std::string& screen, int pid) {
+  std::istringstream lines(screen);
+  for (std::string line; std::getline(lines, line);)
+    if (std::istringstream words(line); true) {
+      std::string first;
+      words >> first;
+      if (first == std::to_string(pid)) return line;
+    }
+  return "";
+}
+
+TEST_F(TopTest, ShowsWhoRunsAndWhy) {
+  const int hog = start_hog();
+  Screen screen(command(), 80, 24);
+  const std::string list = screen.wait_for("pk_hog");
+  EXPECT_NE(list.find("itself"), std::string::npos);
+  EXPECT_NE(list.find("SEEMS   USER    OWN  ASYNC vCOSTS STOLEN"), std::string::npos) << list;
+  std::istringstream words(line_of(list, hog));
+  std::string pid;
+  std::string comm;
+  double seems = 0;
+  double user = 0;
+  words >> pid >> comm >> seems >> user;
+  EXPECT_EQ(comm, "pk_hog");
+  EXPECT_GT(seems, 50) << list;
+  EXPECT_GT(user, 50) << list;
+  screen.press("/");
+  for (const char* key : {"p", "k", "_", "h", "o", "g", "Enter", "Enter"}) screen.press(key);
+  const std::string page = screen.wait_for("Hot stacks");
+  EXPECT_NE(page.find("What it was for"), std::string::npos) << page;
+  EXPECT_NE(page.find("pk_hog"), std::string::npos) << page;
+}
+
+TEST_F(TopTest, KeysDoWhatTheHelpSays) {
+  const int hog = start_hog();
+  Screen screen(command(), 80, 24);
+  screen.wait_for("pk_hog");
+  screen.press("?");
+  EXPECT_NE(screen.wait_for("For whom is my kernel working?").find("freeze"), std::string::npos);
+  screen.press("q");
+  screen.press("f");
+  const std::string frozen = screen.wait_for("FROZEN");
+  stage_.stop(hog);
+  std::this_thread::sleep_for(2500ms);
+  EXPECT_EQ(line_of(screen.text(), hog), line_of(frozen, hog));
+  screen.press("f");
+  screen.press("c");
+  screen.wait_for("CGROUP");
+  screen.press("H");
+  screen.wait_for("PID/TID");
+}
+
+TEST_F(TopTest, FollowsTheTerminalsSize) {
+  start_hog();
+  Screen screen(command(), 80, 24);
+  screen.wait_for("pk_hog");
+  for (const auto& [width, height] : {std::pair{200, 50}, {40, 10}, {20, 3}, {80, 24}}) {
+    screen.resize(width, height);
+    const std::string seen = screen.wait_for(height > 3 ? "pk_hog" : "pkprof top");
+    std::istringstream lines(seen);
+    int count = 0;
+    for (std::string line; std::getline(lines, line);) ++count;
+    EXPECT_LE(count, height) << seen;
+    // On a wide terminal nothing need be cut.
+    if (width == 200) {
+      EXPECT_NE(seen.find("q quit"), std::string::npos) << seen;
+    }
+  }
+}
+
+TEST_F(TopTest, SavesWhatIsOnTheScreen) {
+  const int hog = start_hog();
+  Screen screen(command(), 80, 24);
+  screen.wait_for("pk_hog");
+  screen.press("f");
+  screen.press("w");
+  const std::string seen = screen.wait_for("saved: pkprof report pkprof-top-");
+  std::string file;
+  for (const auto& entry : std::filesystem::directory_iterator(screen.dir()))
+    if (entry.path().filename().string().starts_with("pkprof-top-")) file = entry.path();
+  ASSERT_NE(file, "");
+  const Report report = read_report(file);
+  const Process* process = report.find(hog);
+  ASSERT_NE(process, nullptr);
+  std::istringstream words(line_of(seen, hog));
+  std::string pid;
+  std::string comm;
+  double seems = 0;
+  double user = 0;
+  words >> pid >> comm >> seems >> user;
+  EXPECT_NEAR(
+      user, 100.0 * static_cast<double>(process->user_ns) / static_cast<double>(report.duration_ns),
+      0.051)
+      << seen;
+}
+
+TEST_F(TopTest, NamesAreTextAndColoursCanBeOff) {
+  // A name that would clear the screen and set its title.
+  const std::string name = "\x1b[2J\x1b]0;x\a";
+  TempDir dir;
+  const std::string program = dir.file(name);
+  std::filesystem::copy_file(testnet::sibling("pk_hog"), program);
+  const Running hostile({program, "--seconds", "60"});
+  const Screen coloured(command(), 80, 24);
+  EXPECT_NE(coloured.wait_for("\\x1b[2J").find("STOLEN"), std::string::npos);
+  EXPECT_NE(coloured.raw().find("\x1b[3"), std::string::npos);
+  const Screen plain(command("", "NO_COLOR=1"), 80, 24);
+  plain.wait_for("STOLEN");
+  for (const char* colour : {"\x1b[31", "\x1b[32", "\x1b[33", "\x1b[36", ";3"})
+    EXPECT_EQ(plain.raw().find(colour), std::string::npos) << colour;
+  const Screen old(command("", "TERM=vt100"), 80, 24);
+  old.wait_for("STOLEN");
+}
+
+TEST_F(TopTest, EndsAsItWasAsked) {
+  {
+    Screen screen(command(), 80, 24);
+    screen.wait_for("STOLEN");
+    screen.press("q");
+    EXPECT_EQ(screen.wait_for("status 0").find("STOLEN"), std::string::npos)
+        << "the terminal is as it was";
+  }
+  Screen screen(command("-F 499"), 80, 24);
+  screen.wait_for("STOLEN");
+  screen.press("C-c");
+  screen.wait_for("status 0");
+  Screen timed(command("-d 2"), 80, 24);
+  timed.wait_for("status 0");
+  Screen unknown(command("", "TERM=no-such-terminal"), 80, 24);
+  unknown.wait_for("status 125");
+  EXPECT_NE(unknown.text().find("set TERM"), std::string::npos) << unknown.text();
+}
+
+TEST_F(TopTest, WhereThereIsNoTerminalItSaysWhatElseThereIs) {
+  const Finished piped = run_pkprof({"top"});
+  EXPECT_EQ(piped.status, 125);
+  EXPECT_NE(piped.err.find("pkprof stat --interval"), std::string::npos) << piped.err;
+  EXPECT_EQ(run_pkprof({"top", "--", "true"}).status, 2);
+}
+
+}  // namespace
+}  // namespace pkprof::live
