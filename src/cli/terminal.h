@@ -15,8 +15,8 @@ namespace pkprof {
 // that went away (a pager) is no error.
 bool print(const std::string& text);
 
-// Shows a file in the user's browser (xdg-open, which does not wait for it). The status to exit with;
-// a word on stderr if it cannot be shown.
+// Shows a file in the user's browser (xdg-open, which does not wait for it). The status to exit
+// with; a word on stderr if it cannot be shown.
 int open_in_browser(const std::string& path);
 
 }  // namespace pkprof

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <tuple>
 
@@ -28,11 +29,20 @@ class Frames {
       path.push_back(number(function, says ? basis : Basis::own));
       said = said || says;
     }
+    if (path.empty()) path.push_back(no_stack());
     std::ranges::reverse(path);
     return path;
   }
 
  private:
+  uint32_t no_stack() {
+    if (!no_stack_) {
+      no_stack_ = static_cast<uint32_t>(frames_.size());
+      frames_.push_back({"[no stack]", "", FrameKind::pseudo});
+    }
+    return *no_stack_;
+  }
+
   uint32_t number(FunctionId id, Basis basis) {
     const auto next = static_cast<uint32_t>(frames_.size());
     const auto [it, fresh] = numbers_.try_emplace({id, basis}, next);
@@ -51,6 +61,7 @@ class Frames {
   const FunctionTable table_;
   std::vector<ExportedFrame>& frames_;
   std::map<std::pair<FunctionId, Basis>, uint32_t> numbers_;
+  std::optional<uint32_t> no_stack_;
 };
 
 }  // namespace

@@ -4,7 +4,8 @@
 //
 // Viewers know functions and nothing else. Between two contexts stands what the work was: a frame
 // «syscall:read», «softirq:NET_RX»; the last of these also says why the party was charged, where it
-// was not for running itself: «softirq:NET_RX» (consumed).
+// was not for running itself: «softirq:NET_RX» (consumed). Viewers show no time that is in no
+// function: where there is no stack, one stands for it, "[no stack]".
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct ExportedFrame {
 };
 
 struct ExportedStack {
-  std::vector<uint32_t> frames;  // of ExportedStacks::frames, root first
+  std::vector<uint32_t> frames;  // of ExportedStacks::frames, root first; at least one
   uint64_t ns = 0;
 };
 

@@ -105,7 +105,6 @@ class Thread {
   }
 
  private:
-  // Null for no frames at all.
   Json node_of(const std::vector<uint32_t>& path) {
     Json node = nullptr;
     size_t above = 0;  // 1 + its number

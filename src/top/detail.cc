@@ -74,6 +74,7 @@ class Detail {
   void sources() {
     title("What it was for, % of one CPU");
     std::vector<std::pair<uint64_t, std::string>> sources;
+    sources.reserve(row_.sources.size());
     for (const auto& [source, ns] : row_.sources) sources.emplace_back(ns, source);
     std::ranges::stable_sort(sources, std::greater(), &decltype(sources)::value_type::first);
     for (const auto& [ns, source] : sources)
@@ -123,6 +124,7 @@ class Detail {
       sums[path] += value.ns;
     }
     std::vector<std::pair<uint64_t, const std::vector<FunctionId>*>> most;
+    most.reserve(sums.size());
     for (const auto& [path, ns] : sums) most.emplace_back(ns, &path);
     std::ranges::stable_sort(most, std::greater(), &decltype(most)::value_type::first);
     if (!most.empty()) title("Hot stacks, the innermost function first");

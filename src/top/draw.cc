@@ -3,6 +3,7 @@
 // why go first, then the totals above the list.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <ranges>
 #include <utility>
 
@@ -78,12 +79,10 @@ Line bar(const std::vector<Kind>& kinds, uint64_t whole, size_t width) {
   size_t column = 0;
   for (const Kind& kind : kinds) {
     so_far += kind.ns;
-    const size_t end =
-        whole ? std::min<size_t>(width, static_cast<size_t>(static_cast<double>(so_far) /
-                                                                static_cast<double>(whole) *
-                                                                static_cast<double>(width) +
-                                                            0.5))
-              : 0;
+    const double part = whole ? static_cast<double>(so_far) / static_cast<double>(whole) *
+                                    static_cast<double>(width)
+                              : 0;
+    const size_t end = std::min(width, static_cast<size_t>(std::lround(part)));
     if (end > column) line.push_back({std::string(end - column, kind.letter), kind.tone});
     column = std::max(column, end);
   }

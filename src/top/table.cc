@@ -224,6 +224,7 @@ std::vector<Table::Part> Table::async_by_source() const {
     for (const auto& [id, ns] : parts) add_to(sums, id, ns);
   most_first(sums);
   std::vector<Part> out;
+  out.reserve(sums.size());
   for (const auto& [id, ns] : sums) out.emplace_back(source(id), ns);
   return out;
 }
@@ -234,6 +235,7 @@ std::vector<Table::Part> Table::async_by_party() const {
     for (const auto& [id, ns] : parts) add_to(sums, group, ns);
   most_first(sums);
   std::vector<Part> out;
+  out.reserve(sums.size());
   for (const auto& [id, ns] : sums) out.emplace_back(party(id), ns);
   return out;
 }

@@ -115,14 +115,13 @@ std::optional<Key> character_key(wint_t character) {
 }  // namespace
 
 Result<Terminal> Terminal::open(bool colour) {
-  auto curses = std::make_unique<Curses>();
   SCREEN* screen = newterm(nullptr, stdout, stdin);
   if (!screen) {
-    static_cast<void>(curses.release());  // there is nothing to end
     const char* name = std::getenv("TERM");
     return fail(std::string("the terminal's kind is not known (TERM=") + (name ? name : "") +
                 "): set TERM, to vt100 for example");
   }
+  auto curses = std::make_unique<Curses>();
   curses->screen = screen;
   set_term(screen);
   cbreak();

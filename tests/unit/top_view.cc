@@ -34,6 +34,7 @@ class TopTest : public testing::Test {
     const Screen screen = view_.draw(width, height);
     selected_ = screen.selected;
     std::vector<std::string> texts;
+    texts.reserve(screen.lines.size());
     for (const Line& line : screen.lines) texts.push_back(text_of(line));
     return texts;
   }
@@ -69,6 +70,7 @@ TEST_F(TopTest, TheListIsTheLedger) {
   std::vector<std::string> expected;
   std::vector<LedgerRow> rows = ledger.processes;
   std::ranges::stable_sort(rows, std::greater(), &LedgerRow::costs_ns);
+  expected.reserve(rows.size());
   for (const LedgerRow& row : rows) expected.push_back(profile.labels()[row.label].pid_text());
   EXPECT_EQ(ids(), expected);
   for (const LedgerRow& row : rows)
@@ -161,7 +163,8 @@ TEST_F(TopTest, OfATreeACircleIsNoTrap) {
                                       .start_ns = pid,
                                       .parent_pid = parents[pid],
                                       .comm = "p" + std::to_string(pid)});
-    profile.add({.ran_on = id, .served = id, .source = user}, {.count = 1, .ns = 10'000'000 * pid});
+    profile.add({.ran_on = id, .served = id, .source = user},
+                {.count = 1, .ns = uint64_t{10'000'000} * pid});
   }
   view_.show(std::move(profile));
   type("t");

@@ -204,6 +204,8 @@ describe("the flame graph", () => {
   test("is as large when it is turned around", async () => {
     const all = (await told()).match(/all: ([\d.]+)/)[1];
     await page.click(".turn");
+    // Drawn anew, it begins at the root.
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
     await page.focus("canvas");
     await page.keyboard.press("Home");
     assert.equal((await told()).match(/all: ([\d.]+)/)[1], all);
@@ -224,11 +226,15 @@ test("who takes from whom", async () => {
   await open(pageOf("small"), "#flows");
   await page.waitForSelector(".matrix");
   const { flows, duration_ns } = report("small");
-  const taken = flows.filter((f) => f.ran_on !== f.served && typeof f.ran_on === "number");
+  // Those that were not selected when it was recorded, too.
+  const taken = flows.filter(
+    (f) => f.ran_on !== f.served && (typeof f.ran_on === "number" || f.ran_on === "OTHER"),
+  );
   assert.ok(taken.length > 0);
   const shown = await texts(".flows tbody td.number");
   assert.ok(shown.length > 0 && shown.length <= taken.length);
-  assert.ok(Number(shown[0]) <= (100 * taken.reduce((sum, f) => sum + f.ns, 0)) / duration_ns);
+  const most = (100 * Math.max(...taken.map((f) => f.ns))) / duration_ns;
+  assert.ok(Math.abs(parseFloat(shown[0]) - most) < 0.051, `${shown[0]}, not ${most}`);
 });
 
 test("tabs by keys, and in the address", async () => {

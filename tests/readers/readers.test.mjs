@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exports in the programs they are for: speedscope, in a browser, and the Firefox Profiler's command
+// line. What these say is compared with the folded stacks of the same profile, which the unit tests
+// compare with its samples. PKPROF: the program; FIXTURES: profiles that tests/fixtures.cc wrote.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import puppeteer from "puppeteer-core";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const pkprof = process.env.PKPROF;
+const fixtures = process.env.FIXTURES;
+const scratch = mkdtempSync(join(tmpdir(), "pkprof-readers-"));
+after(() => rmSync(scratch, { recursive: true }));
+
+function exported(name, format, extra = []) {
+  const file = join(scratch, `${name}.${format}`);
+  execFileSync(pkprof, ["export", join(fixtures, `${name}.pb.gz`), "--to", format, "-o", file, ...extra]);
+  return file;
+}
+
+// The time that was spent in each function itself, by the name of the party: several may have one.
+class Times {
+  #parties = new Map();
+  add(party, name, ns) {
+    if (!this.#parties.has(party)) this.#parties.set(party, new Map());
+    const functions = this.#parties.get(party);
+    functions.set(name, (functions.get(name) ?? 0) + ns);
+  }
+  // Names of functions may have been changed for a format; the times may not.
+  expectIn(other, tolerance) {
+    const values = (functions) => [...functions.values()].filter((ns) => ns > 0).sort((a, b) => b - a);
+    assert.deepEqual([...other.#parties.keys()].sort(), [...this.#parties.keys()].sort());
+    for (const [party, functions] of this.#parties) {
+      const want = values(functions);
+      const have = values(other.#parties.get(party));
+      assert.equal(have.length, want.length, `functions of ${party}`);
+      want.forEach((ns, i) =>
+        assert.ok(Math.abs(have[i] - ns) <= tolerance * ns, `${party}: ${have[i]}, not ${ns}`),
+      );
+    }
+  }
+}
+
+function timesOf(name, extra = []) {
+  const times = new Times();
+  for (const line of readFileSync(exported(name, "folded", extra), "utf8").split("\n")) {
+    if (!line) continue;
+    const space = line.lastIndexOf(" ");
+    const frames = line.slice(0, space).split(";");
+    times.add(frames[0], frames.length > 1 ? frames.at(-1) : "", Number(line.slice(space + 1)));
+  }
+  return times;
+}
+
+const machines = [
+  ["small", []],
+  ["grouped", []],
+  ["called", []],
+  ["small", ["--of", "ran-on"]],
+];
+const titleOf = ([name, extra]) => [name, ...extra].join(" ");
+
+describe("the Firefox Profiler", () => {
+  const cli = join(here, "node_modules/.bin/profiler-cli");
+  const run = (...words) =>
+    execFileSync(cli, words, { env: { ...process.env, HOME: scratch }, encoding: "utf8" });
+  after(() => run("stop", "--all"));
+
+  for (const machine of machines) {
+    test(`has the parties, functions and times of ${titleOf(machine)}`, () => {
+      const [name, extra] = machine;
+      run("load", exported(name, "firefox", extra));
+      const times = new Times();
+      for (const thread of JSON.parse(run("thread", "list", "--json")).threads) {
+        const all = JSON.parse(
+          run("thread", "functions", "--json", "--limit", "0", "--thread", thread.threadHandle),
+        );
+        assert.equal(all.weightType, "tracing-ms");
+        for (const one of all.functions)
+          times.add(thread.name, one.functionIndex, one.selfSamples * 1e6);
+      }
+      timesOf(name, extra).expectIn(times, 1e-6);
+      run("stop");
+    });
+  }
+});
+
+describe("speedscope", () => {
+  let browser;
+  before(async () => {
+    browser = await puppeteer.launch({
+      executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+      args: ["--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader"],
+    });
+  });
+  after(() => browser?.close());
+
+  // The way its own command line opens a file.
+  async function open(file) {
+    const script = `${file}.js`;
+    const packed = readFileSync(file).toString("base64");
+    writeFileSync(script, `speedscope.loadFileFromBase64("profile.json", "${packed}")`);
+    const page = await browser.newPage();
+    await page.setViewport({ width: 1200, height: 4000 });
+    const app = join(here, "node_modules/speedscope/dist/release/index.html");
+    await page.goto(`file://${app}#localProfilePath=${script}`);
+    await page.waitForFunction(() => document.body.innerText.includes("Sandwich"));
+    await page.keyboard.press("3");
+    await page.waitForFunction(() => document.body.innerText.includes("Symbol Name"));
+    return page;
+  }
+
+  // "2.45s (45%)": three digits of it.
+  const units = { ns: 1, "µs": 1e3, ms: 1e6, s: 1e9 };
+  function nsOf(text) {
+    const [, number, unit] = /^([\d.]+)(ns|µs|ms|s) /.exec(text);
+    return Number(number) * units[unit];
+  }
+  async function table(page) {
+    const rows = await page.$$eval("table tr", (all) =>
+      all.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.innerText.trim())),
+    );
+    return rows
+      .filter((cells) => cells.length === 3 && cells[0].includes("%"))
+      .map(([total, self, name]) => ({ total: nsOf(total), self: nsOf(self), name }));
+  }
+
+  for (const machine of machines) {
+    test(`has the parties, functions and times of ${titleOf(machine)}`, async () => {
+      const [name, extra] = machine;
+      const file = exported(name, "speedscope", extra);
+      const page = await open(file);
+      const times = new Times();
+      const profiles = JSON.parse(readFileSync(file, "utf8")).profiles;
+      for (const [i, profile] of profiles.entries()) {
+        // "nginx:812 (1/9)" where there are several: of them it shows one, and one key is for the next.
+        const title = profiles.length > 1 ? `${profile.name} (${i + 1}/${profiles.length})` : "Sandwich";
+        await page.waitForFunction((text) => document.body.innerText.includes(text), {}, title);
+        for (const row of await table(page)) times.add(profile.name, row.name, row.self);
+        await page.keyboard.press("n");
+      }
+      timesOf(name, extra).expectIn(times, 0.01);
+      await page.close();
+    });
+  }
+});
