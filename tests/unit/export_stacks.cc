@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -155,7 +156,7 @@ uint64_t sum_of_firefox(const json& all) {
       EXPECT_TRUE(prefix[i].is_null() || prefix[i].get<size_t>() < i) << "its caller is before it";
     for (const json& ms : column("samples", "weight")) sum += ms.get<double>();
   }
-  return static_cast<uint64_t>(sum * 1e6 + 0.5);
+  return static_cast<uint64_t>(std::llround(sum * 1e6));
 }
 
 TEST(StackExports, FirefoxHasAllOfTheTime) {
