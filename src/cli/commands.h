@@ -25,6 +25,7 @@ struct CommandLine {
 void add_run(ArgParser& parser, CommandLine& line);
 void add_record(ArgParser& parser, CommandLine& line);
 void add_report(ArgParser& parser, CommandLine& line);
+void add_serve(ArgParser& parser, CommandLine& line);
 void add_diff(ArgParser& parser, CommandLine& line);
 void add_stat(ArgParser& parser, CommandLine& line);
 void add_top(ArgParser& parser, CommandLine& line);

@@ -31,6 +31,7 @@ void describe_pkprof(ArgParser& app, CommandLine& line) {
   add_run(app, line);
   add_record(app, line);
   add_report(app, line);
+  add_serve(app, line);
   add_diff(app, line);
   add_stat(app, line);
   add_top(app, line);

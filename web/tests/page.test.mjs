@@ -2,8 +2,10 @@
 // The page in a real browser. PKPROF: the program; FIXTURES: profiles that tests/fixtures.cc wrote.
 // No request leaves the machine: the page has to do without.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import http from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
@@ -41,7 +43,10 @@ function pageOf(name) {
   return file;
 }
 
-async function open(file, hash = "") {
+const open = (file, hash = "") => openUrl(pathToFileURL(file).href + hash);
+
+// Nothing but the page itself is asked for.
+async function openUrl(url) {
   await page?.close();
   page = await browser.newPage();
   await page.setViewport({ width: 1200, height: 900 });
@@ -51,13 +56,14 @@ async function open(file, hash = "") {
     if (message.type() === "error") complaints.push(message.text());
   });
   page.on("request", (request) => {
-    if (!/^(file|blob|data):/.test(request.url())) complaints.push(`asked for ${request.url()}`);
+    const asked = request.url();
+    if (!/^(file|blob|data):/.test(asked) && asked !== url) complaints.push(`asked for ${request.url()}`);
   });
   page.on("dialog", (dialog) => {
     complaints.push(`dialog: ${dialog.message()}`);
     dialog.dismiss();
   });
-  await page.goto(pathToFileURL(file).href + hash);
+  await page.goto(url);
   await page.waitForSelector("[role=tab]");
 }
 
@@ -276,6 +282,78 @@ test("hostile names are text", async () => {
     }
     assert.deepEqual(complaints, []);
   }
+});
+
+// fetch() would set its own name of the host.
+const ask = (url, options = {}) =>
+  new Promise((resolve, reject) => {
+    const request = http.request(url, options, (response) => {
+      let body = "";
+      response.on("data", (part) => (body += part));
+      response.on("end", () => resolve({ status: response.statusCode, headers: response.headers, body }));
+    });
+    request.on("error", reject);
+    request.end();
+  });
+
+describe("serve", () => {
+  let server;
+  let url;
+  const file = join(scratch, "served.pb.gz");
+  before(async () => {
+    copyFileSync(join(fixtures, "small.pb.gz"), file);
+    server = spawn(pkprof, ["serve", file], { stdio: ["ignore", "pipe", "inherit"] });
+    const [said] = await once(server.stdout, "data");
+    url = /http:\S+/.exec(said)[0];
+  });
+  after(() => server?.kill("SIGKILL"));
+
+  test("shows the page on loopback, whatever the file is by then", async () => {
+    assert.match(url, /^http:\/\/127\.0\.0\.1:\d+\/\?token=[0-9a-f]{32}$/);
+    const shownNow = async () => {
+      await page.waitForSelector(`${rows} tr`);
+      return texts(`${rows} tr`);
+    };
+    await openUrl(url);
+    const shown = await shownNow();
+    await open(pageOf("small"));
+    assert.deepEqual(await shownNow(), shown);
+    copyFileSync(join(fixtures, "called.pb.gz"), file);
+    await openUrl(url);
+    assert.notDeepEqual(await shownNow(), shown);
+    copyFileSync(join(fixtures, "small.pb.gz"), file);
+  });
+
+  test("shows nothing to those who guess, nor under another name", async () => {
+    complaints = [];
+    const token = new URL(url).searchParams.get("token");
+    const other = (token[0] === "0" ? "1" : "0") + token.slice(1);
+    for (const wrong of [url.replace(token, other), url.replace(token, ""), url.split("?")[0]]) {
+      const answer = await ask(wrong);
+      assert.equal(answer.status, 403);
+      assert.ok(answer.body.length < 100);
+    }
+    assert.equal((await ask(url, { headers: { host: "example.org" } })).status, 403);
+    assert.equal((await ask(url, { headers: { host: "localhost:1234" } })).status, 200);
+    assert.equal((await ask(url.replace("/?", "/etc/passwd?"))).status, 404);
+    assert.notEqual((await ask(url, { method: "POST" })).status, 200);
+    const { headers, body } = await ask(url, { method: "HEAD" });
+    assert.equal(body, "");
+    assert.equal(headers["cache-control"], "no-store");
+    assert.equal(headers["referrer-policy"], "no-referrer");
+  });
+
+  test("says what is wrong with the file, and goes on", async () => {
+    complaints = [];
+    writeFileSync(file, "no profile");
+    const answer = await ask(url);
+    assert.equal(answer.status, 500);
+    assert.match(answer.body, /served\.pb\.gz/);
+    copyFileSync(join(fixtures, "small.pb.gz"), file);
+    assert.equal((await ask(url)).status, 200);
+    server.kill("SIGINT");
+    assert.deepEqual(await once(server, "exit"), [0, null]);
+  });
 });
 
 test("1,000,000 samples of 100,000 stacks: below 10 MB, and every view works", async (context) => {
