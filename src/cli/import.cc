@@ -4,7 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "import/perf_script.h"
+#include "import/import.h"
 #include "model/pprof.h"
 
 namespace pkprof {
@@ -16,7 +16,7 @@ struct Options {
 };
 
 int import(const Options& o) {
-  const auto profile = import_perf_script(o.file);
+  const auto profile = import_file(o.file);
   if (!profile) return complain(profile.error().message, exit_failure);
   if (const auto written = write_profile(*profile, o.output); !written)
     return complain(written.error().message, exit_failure);
@@ -31,8 +31,10 @@ int import(const Options& o) {
 
 void add_import(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
-  ArgParser sub = parser.subcommand("import", "Make a profile of what `perf script` prints");
-  sub.add("file", options->file, "What it printed; - or nothing: standard input").type("FILE");
+  ArgParser sub = parser.subcommand("import", "Make a profile of what others recorded");
+  sub.add("file", options->file,
+          "What `perf script` printed, or a pprof file; - or nothing: standard input")
+      .type("FILE");
   sub.add("-o,--output", options->output, "Where to; - is standard output")
       .type("FILE")
       .show_default();

@@ -3,15 +3,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <iostream>
 #include <map>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <vector>
 
-#include "import/contexts.h"
+#include "import/charged.h"
 #include "import/perf_sample.h"
 
 namespace pkprof {
@@ -138,43 +136,14 @@ class PerfScript {
                              .file = proper ? "[kernel.kallsyms]" : from.file});
   }
 
-  FrameId pseudo(const std::string& name) {
-    return profile_.frame({.kind = FrameKind::pseudo, .function = profile_.string(name)});
-  }
-
   // What is known of a sample; its time is added up when that is known.
   void add_sample() {
     if (!sample_) return;
     const PerfSample& sample = *sample_;
-    std::vector<ContextFrame> shown;
-    shown.reserve(sample.frames.size());
-    for (const PerfFrame& f : sample.frames) shown.push_back({f.function, is_kernel(f)});
-    const Contexts contexts = contexts_of(shown);
-    SampleKey key;
-    key.ran_on = label_of(sample);
-    std::vector<FrameId> stack;
-    const auto put = [&](size_t from, size_t to) {
-      for (size_t i = from; i < to; ++i) stack.push_back(frame(sample.frames[i]));
-    };
-    if (contexts.asynchronous) {
-      key.source = profile_.string(contexts.source);
-      key.served = contexts.for_kernel
-                       ? LabelId{0}
-                       : profile_.label({.kind = LabelKind::unclaimed, .reason = "untracked"});
-      key.basis = contexts.for_kernel ? Basis::own : Basis::provisional;
-      put(0, contexts.asynchronous);
-      stack.push_back(pseudo(contexts.source));
-    } else if (sample.pid == 0) {
-      key.source = profile_.string("idle");
-      key.served = key.ran_on;
-    } else {
-      key.source = profile_.string(contexts.entry.empty() ? "user" : contexts.entry);
-      key.served = key.ran_on;
-      put(0, contexts.kernel);
-      if (contexts.kernel) stack.push_back(pseudo(contexts.entry));
-      put(contexts.kernel, sample.frames.size());
-    }
-    key.stack = profile_.stack(stack);
+    std::vector<ImportedFrame> frames;
+    frames.reserve(sample.frames.size());
+    for (const PerfFrame& f : sample.frames) frames.push_back({f.function, is_kernel(f), frame(f)});
+    const SampleKey key = charged(profile_, label_of(sample), sample.pid == 0, frames);
     note_time(sample, key);
     sample_.reset();
   }
@@ -240,14 +209,7 @@ class PerfScript {
     if (sampled > profile_.cpu_ns())
       meta.duration_ns = (sampled + meta.cpus - 1) / meta.cpus;
     else
-      add_rest(profile_.cpu_ns() - sampled);
-  }
-
-  void add_rest(uint64_t ns) {
-    if (!ns) return;
-    const LabelId other = profile_.label({.kind = LabelKind::other});
-    profile_.add({.ran_on = other, .served = other, .source = profile_.string("unsampled")},
-                 {.ns = ns});
+      add_rest_of_time(profile_, profile_.cpu_ns() - sampled);
   }
 
   Profile profile_;
@@ -272,24 +234,6 @@ class PerfScript {
 
 Result<Profile> read_perf_script(std::istream& in) {
   return PerfScript().run(in);
-}
-
-Result<Profile> import_perf_script(const std::string& path) {
-  const auto in_step = [&](Result<Profile> read, const std::string& what) -> Result<Profile> {
-    if (!read) return std::unexpected(read.error().in(what));
-    return read;
-  };
-  if (path == "-") return in_step(read_perf_script(std::cin), "standard input");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return fail_errno("opening " + path);
-  constexpr std::string_view perfs_own = "PERFILE2";
-  std::string magic(perfs_own.size(), '\0');
-  in.read(magic.data(), static_cast<std::streamsize>(magic.size()));
-  if (magic == perfs_own)
-    return fail(path + " is perf's own file: perf script -i " + path + " | pkprof import");
-  in.clear();
-  in.seekg(0);
-  return in_step(read_perf_script(in), path);
 }
 
 }  // namespace pkprof

@@ -3,11 +3,8 @@
 // samples, which refer to them. Nothing is stored before it is checked, and text becomes a string
 // of the Profile only when a function, a file or a source needs it.
 #include <algorithm>
-#include <new>
-#include <stdexcept>
 
 #include "model/escape.h"
-#include "model/gzip.h"
 #include "model/hash.h"
 #include "model/pprof.h"
 #include "model/pprof_format.h"
@@ -92,7 +89,7 @@ void Decoder::read_comment() {
   }
   require(!comment_.names.empty(),
           "a pprof file, but not one of pkprof's (it has no pkprof comment); open it with "
-          "`go tool pprof`");
+          "`go tool pprof`, or make a profile of it with `pkprof import`");
   Meta& meta = profile_.meta = comment_.meta;
   meta.start_unix_ns = file_.time;
   meta.duration_ns = file_.duration;
@@ -158,13 +155,15 @@ void Decoder::build_frames() {
     Frame frame{.address = raw.address};
     require(raw.mapping <= mapping_ids_.size(), "a mapping id is out of range");
     if (raw.mapping != 0) frame.mapping = mapping_ids_[raw.mapping - 1];
-    require(raw.function <= functions.size(), "a function id is out of range");
-    if (raw.function != 0) {
-      frame.function = string(functions[raw.function - 1]->name);
-      frame.file = string(functions[raw.function - 1]->file);
+    require(raw.line_count <= 1, "a location has more than one line, which pkprof does not write");
+    const RawLine line = raw.line_count ? file_.lines[raw.first_line] : RawLine{};
+    require(line.function <= functions.size(), "a function id is out of range");
+    if (line.function != 0) {
+      frame.function = string(functions[line.function - 1]->name);
+      frame.file = string(functions[line.function - 1]->file);
     }
-    require(raw.line <= UINT32_MAX, "a line number is out of range");
-    frame.line = static_cast<uint32_t>(raw.line);
+    require(line.line <= UINT32_MAX, "a line number is out of range");
+    frame.line = static_cast<uint32_t>(line.line);
     frame.kind = default_kind(frame);
     frames.push_back(frame);
   });
@@ -261,35 +260,10 @@ SampleKey Decoder::key_of_sample() {
   return key;
 }
 
-// What a file of this size may hold.
-size_t inflate_limit(size_t packed) {
-  return std::min(max_inflated_bytes, std::max(free_inflated_bytes, packed * max_inflate_ratio));
-}
-
 }  // namespace
 
 Result<Profile> decode_pprof(std::span<const std::byte> bytes) {
-  std::string_view plain(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (plain.empty()) return fail("not a profile: it is empty");
-  if (plain.size() > max_file_bytes) return fail("not a profile: it is larger than 1 GiB");
-  try {
-    std::string inflated;
-    if (is_gzip(plain)) {
-      Result<std::string> result = gunzip(plain, inflate_limit(plain.size()));
-      if (!result) return std::unexpected(result.error().in("not a readable profile"));
-      inflated = std::move(*result);
-      plain = inflated;
-    }
-    return Decoder(plain).run();
-  } catch (const Malformed& malformed) {
-    return fail("not a readable profile: " + malformed.what);
-  } catch (const protozero::exception&) {
-    return fail("not a readable profile: neither gzip nor a whole pprof message");
-  } catch (const std::bad_alloc&) {
-    return fail("not a readable profile: it needs more memory than there is");
-  } catch (const std::length_error&) {
-    return fail("not a readable profile: it needs more memory than there is");
-  }
+  return with_plain_bytes(bytes, [](std::string_view message) { return Decoder(message).run(); });
 }
 
 }  // namespace pkprof

@@ -2,6 +2,11 @@
 // See pprof_raw.h. A known field of an unexpected wire type is skipped like an unknown one.
 #include "model/pprof_raw.h"
 
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+
+#include "model/gzip.h"
 #include "model/pprof_format.h"
 
 namespace pkprof::pprof {
@@ -81,12 +86,9 @@ RawLabel read_label(protozero::data_view message) {
   });
 }
 
-RawLocation read_location(protozero::data_view message) {
-  struct Line {
-    uint64_t function = 0, line = 0;
-  };
+RawLocation read_location(protozero::data_view message, std::vector<RawLine>& lines) {
   RawLocation location;
-  bool has_line = false;
+  location.first_line = lines.size();
   pbf_reader in(message);
   while (in.next()) {
     switch (in.tag_and_type()) {
@@ -99,18 +101,15 @@ RawLocation read_location(protozero::data_view message) {
       case varint(location_field::address):
         location.address = in.get_uint64();
         break;
-      case bytes_of(location_field::line): {
-        require(!has_line, "a location has more than one line, which pkprof does not write");
-        has_line = true;
-        const Line line = read_numbers<Line>(in.get_view(), [](uint32_t tag) {
-          return tag == line_field::function_id ? &Line::function
-                 : tag == line_field::line      ? &Line::line
+      case bytes_of(location_field::line):
+        require(lines.size() < max_entries, "its lines are too many");
+        lines.push_back(read_numbers<RawLine>(in.get_view(), [](uint32_t tag) {
+          return tag == line_field::function_id ? &RawLine::function
+                 : tag == line_field::line      ? &RawLine::line
                                                 : nullptr;
-        });
-        location.function = line.function;
-        location.line = line.line;
+        }));
+        ++location.line_count;
         break;
-      }
       default:
         in.skip();
     }
@@ -140,7 +139,36 @@ void append(std::vector<Entry>& table, Entry entry) {
   table.push_back(entry);
 }
 
+// What a file of this size may hold.
+size_t inflate_limit(size_t packed) {
+  return std::min(max_inflated_bytes, std::max(free_inflated_bytes, packed * max_inflate_ratio));
+}
+
 }  // namespace
+
+Result<Profile> with_plain_bytes(std::span<const std::byte> bytes, const Decode& decode) {
+  std::string_view plain(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (plain.empty()) return fail("not a profile: it is empty");
+  if (plain.size() > max_file_bytes) return fail("not a profile: it is larger than 1 GiB");
+  try {
+    std::string inflated;
+    if (is_gzip(plain)) {
+      Result<std::string> result = gunzip(plain, inflate_limit(plain.size()));
+      if (!result) return std::unexpected(result.error().in("not a readable profile"));
+      inflated = std::move(*result);
+      plain = inflated;
+    }
+    return decode(plain);
+  } catch (const Malformed& malformed) {
+    return fail("not a readable profile: " + malformed.what);
+  } catch (const protozero::exception&) {
+    return fail("not a readable profile: neither gzip nor a whole pprof message");
+  } catch (const std::bad_alloc&) {
+    return fail("not a readable profile: it needs more memory than there is");
+  } catch (const std::length_error&) {
+    return fail("not a readable profile: it needs more memory than there is");
+  }
+}
 
 RawFile read_raw(std::string_view bytes) {
   RawFile file;
@@ -157,7 +185,7 @@ RawFile read_raw(std::string_view bytes) {
         append(file.mappings, read_mapping(in.get_view()));
         break;
       case bytes_of(profile_field::location):
-        append(file.locations, read_location(in.get_view()));
+        append(file.locations, read_location(in.get_view(), file.lines));
         break;
       case bytes_of(profile_field::function):
         append(file.functions, read_function(in.get_view()));
@@ -176,6 +204,12 @@ RawFile read_raw(std::string_view bytes) {
         break;
       case varint(profile_field::duration_nanos):
         file.duration = in.get_uint64();
+        break;
+      case bytes_of(profile_field::period_type):
+        file.period_type = read_value_type(in.get_view());
+        break;
+      case varint(profile_field::period):
+        file.period = in.get_uint64();
         break;
       default:
         in.skip();

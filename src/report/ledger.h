@@ -88,8 +88,8 @@ struct Ledger {
 [[nodiscard]] Ledger build_ledger(const Profile& profile, std::span<const uint32_t> pids = {},
                                   By by = By::pid);
 
-// Whether a flow's time was taken from whoever was on the CPU. Of a group's members, by one another,
-// nothing was.
+// Whether a flow's time was taken from whoever was on the CPU. Of a group's members, by one
+// another, nothing was.
 [[nodiscard]] bool is_taken(const Profile& profile, const Ledger& ledger, const Flow& flow);
 
 // Samples per second and CPU, on average: fewer than asked for where the budget wants it.

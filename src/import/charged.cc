@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "import/charged.h"
+
+#include <vector>
+
+#include "import/contexts.h"
+
+namespace pkprof {
+
+SampleKey charged(Profile& profile, LabelId ran_on, bool idle,
+                  std::span<const ImportedFrame> frames) {
+  std::vector<ContextFrame> shown;
+  shown.reserve(frames.size());
+  for (const ImportedFrame& frame : frames) shown.push_back({frame.function, frame.kernel});
+  const Contexts contexts = contexts_of(shown);
+  SampleKey key;
+  key.ran_on = ran_on;
+  std::vector<FrameId> stack;
+  const auto put = [&](std::span<const ImportedFrame> part) {
+    for (const ImportedFrame& frame : part) stack.push_back(frame.id);
+  };
+  const auto put_between = [&](const std::string& name) {
+    stack.push_back(profile.frame({.kind = FrameKind::pseudo, .function = profile.string(name)}));
+  };
+  if (contexts.asynchronous) {
+    key.source = profile.string(contexts.source);
+    key.served = contexts.for_kernel
+                     ? LabelId{0}
+                     : profile.label({.kind = LabelKind::unclaimed, .reason = "untracked"});
+    key.basis = contexts.for_kernel ? Basis::own : Basis::provisional;
+    put(frames.first(contexts.asynchronous));
+    put_between(contexts.source);
+  } else if (idle) {
+    key.source = profile.string("idle");
+    key.served = key.ran_on;
+  } else {
+    key.source = profile.string(contexts.entry.empty() ? "user" : contexts.entry);
+    key.served = key.ran_on;
+    put(frames.first(contexts.kernel));
+    if (contexts.kernel) put_between(contexts.entry);
+    put(frames.subspan(contexts.kernel));
+  }
+  key.stack = profile.stack(stack);
+  return key;
+}
+
+void add_rest_of_time(Profile& profile, uint64_t ns) {
+  if (!ns) return;
+  const LabelId other = profile.label({.kind = LabelKind::other});
+  profile.add({.ran_on = other, .served = other, .source = profile.string("unsampled")},
+              {.ns = ns});
+}
+
+}  // namespace pkprof

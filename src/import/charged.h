@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stack of another profiler's is charged to. Such a profiler says who was on the CPU, not
+// for whom the kernel worked. So what a stack shows to be an interrupt's or a softirq's work is
+// UNCLAIMED:untracked, and never its bystander's; the rest is for whoever ran.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "model/profile.h"
+
+namespace pkprof {
+
+struct ImportedFrame {
+  std::string_view function;
+  bool kernel = false;
+  FrameId id = 0;  // of the profile
+};
+
+// With frames between contexts put in. `idle`: the idle task was on the CPU.
+[[nodiscard]] SampleKey charged(Profile& profile, LabelId ran_on, bool idle,
+                                std::span<const ImportedFrame> innermost_first);
+
+// What the CPUs did between samples of one process is OTHER.
+void add_rest_of_time(Profile& profile, uint64_t ns);
+
+}  // namespace pkprof
