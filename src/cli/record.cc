@@ -5,6 +5,8 @@
 #include "cli/recording.h"
 #include "cli/terminal.h"
 #include "model/pprof.h"
+#include "report/clean.h"
+#include "report/format.h"
 #include "report/ledger_text.h"
 
 namespace pkprof {
@@ -30,6 +32,11 @@ void add_record(ArgParser& parser, CommandLine& line) {
       if (!recording) return status;
       if (auto r = write_profile(recording->profile, options->output); !r)
         return complain(r.error().message, exit_failure);
+      const Meta& meta = recording->profile.meta;
+      tell(options->recording,
+           std::to_string(meta.samples_taken) + " samples of " + duration_text(meta.duration_ns) +
+               "; see them with: pkprof report" +
+               (options->output == Options().output ? "" : " " + clean(options->output)));
       return status;
     };
   });

@@ -1,8 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/recording.h"
 
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "report/format.h"
+
 namespace pkprof {
 namespace {
+
+constexpr const char* erase_line = "\r\x1b[K";
+
+std::string line_of(const Progress& now) {
+  std::string text = "recording: " + duration_text(now.duration_ns) + ", " +
+                     std::to_string(now.samples) + " samples";
+  if (now.lost) text += ", " + std::to_string(now.lost) + " lost";
+  return text + ", itself " + decimal(100 * now.cost, 1) + "% of a CPU; Ctrl-C ends it";
+}
+
+bool is_told(const RecordingOptions& o) {
+  return !o.quiet && isatty(STDERR_FILENO);
+}
 
 // What the options say together.
 void settle(RecordingOptions& o, const CommandLine& line) {
@@ -45,6 +64,7 @@ void add_recording_options(ArgParser& parser, RecordingOptions& o) {
       .show_default();
   parser.add("--no-attribution", o.sample_only,
              "Sample only: no hooks, asynchronous work stays unclaimed");
+  parser.add("-q,--quiet", o.quiet, "Say nothing of how it goes");
 }
 
 Result<Recording> record_with(RecordingOptions& options, const CommandLine& line) {
@@ -54,7 +74,13 @@ Result<Recording> record_with(RecordingOptions& options, const CommandLine& line
 
 std::optional<Recording> record_as_asked(RecordingOptions& options, const CommandLine& line,
                                          int& status) {
+  const bool shown = is_told(options) && line.command.empty() && options.record.interval <= 0;
+  if (shown)
+    options.record.progress = [](const Progress& now) {
+      std::fprintf(stderr, "%s%s", erase_line, line_of(now).c_str());
+    };
   auto recording = record_with(options, line);
+  if (shown) std::fputs(erase_line, stderr);
   if (!recording) {
     status = complain(recording.error().message, exit_failure);
     return {};
@@ -63,6 +89,10 @@ std::optional<Recording> record_as_asked(RecordingOptions& options, const Comman
   if (recording->command_error.empty()) return std::move(*recording);
   complain(recording->command_error, status);
   return {};
+}
+
+void tell(const RecordingOptions& options, const std::string& text) {
+  if (is_told(options)) std::fprintf(stderr, "%s\n", text.c_str());
 }
 
 }  // namespace pkprof

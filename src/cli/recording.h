@@ -14,6 +14,7 @@ struct RecordingOptions {
   bool all = false;
   bool sample_only = false;
   double budget_percent = 1;
+  bool quiet = false;
 };
 
 // Whom to record, for how long, and how many samples to take.
@@ -22,8 +23,12 @@ void add_target_options(ArgParser& parser, RecordingOptions& o);
 void add_recording_options(ArgParser& parser, RecordingOptions& o);
 
 [[nodiscard]] Result<Recording> record_with(RecordingOptions& options, const CommandLine& line);
-// Nothing where it has complained; `status` is then how to end.
+// How it goes is on a line of standard error while it goes, where that is a terminal that no command
+// writes to. Nothing where it has complained; `status` is then how to end.
 std::optional<Recording> record_as_asked(RecordingOptions& options, const CommandLine& line,
                                          int& status);
+
+// To the user at the end, where standard error is a terminal and he wants to be told.
+void tell(const RecordingOptions& options, const std::string& text);
 
 }  // namespace pkprof

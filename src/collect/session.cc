@@ -61,6 +61,7 @@ class Session {
   Result<> attach_calls(const std::vector<std::string>& functions);
   Result<> count_what_is_hot();
   void fill_meta(Profile& profile, uint64_t until);
+  void tell_progress();
   uint64_t interrupt_ns();
   [[nodiscard]] uint64_t period_ns() const { return 1'000'000'000 / options_.frequency_hz; }
 
@@ -96,6 +97,7 @@ class Session {
     uint64_t disks_watched_ns = 0;
     double ticks = 0;
   };
+  [[nodiscard]] Told told_by(uint64_t until);
   Told told_;
   uint64_t since_ = 0;  // up to when they were
   uint64_t interrupt_ns_ = 0;
@@ -157,6 +159,8 @@ Result<> Session::prepare() {
     degraded_.push_back(band.error().message + ": processes that end early have no symbols");
   recorder_.emplace(names, user_symbols_, processes_, period_ns());
   select_processes(processes_, options_.target, child_ ? static_cast<uint32_t>(child_->pid()) : 0);
+  // It is to be known before the end: not while it is recorded.
+  if (options_.progress) static_cast<void>(interrupt_ns());
   return {};
 }
 
@@ -236,6 +240,7 @@ Result<> Session::wait() {
     const uint64_t next_turn = budget_->turn(now);
     if (now >= next_drain) {
       if (!drain()) break;
+      if (options_.progress) tell_progress();
       // On the timeline's slots.
       next_drain = since_ + drain_interval_ns * (1 + (monotonic_ns() - since_) / drain_interval_ns);
     }
@@ -346,19 +351,9 @@ bool Session::hand_over() {
   return options_.each(std::move(profile));
 }
 
-// The recording up to `until`, since the last profile was handed over.
-void Session::fill_meta(Profile& profile, uint64_t until) {
-  Meta& meta = profile.meta;
+// What there was up to `until`.
+Session::Told Session::told_by(uint64_t until) {
   const pk_stats stats = kernel_->stats();
-  meta.kernel = kernel_release();
-  meta.host = host_name();
-  for (const std::string& word : options_.target.command)
-    meta.command += (meta.command.empty() ? "" : " ") + word;
-  meta.cpus = kernel_->cpus();
-  meta.measured = options_.measure;
-  meta.start_unix_ns = started_unix_ + (since_ - started_);
-  meta.duration_ns = until - since_;
-  meta.frequency_hz = options_.frequency_hz;
   double hooks_ns = 0;
   for (size_t group = 0; group < hook_groups; ++group)
     for (const uint64_t runs : kernel_->hook_runs(static_cast<HookGroup>(group)))
@@ -372,6 +367,33 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   now.watched_ns = budget_->watched_ns(HookGroup::work, until);
   now.disks_watched_ns = budget_->watched_ns(HookGroup::disks, until);
   now.ticks = budget_->ticks(until);
+  return now;
+}
+
+void Session::tell_progress() {
+  const Told now = told_by(drained_);
+  const uint64_t duration_ns = drained_ - started_;
+  if (duration_ns < drain_interval_ns / 2) return;  // of a moment there is nothing to say
+  options_.progress({.duration_ns = duration_ns,
+                     .samples = now.samples,
+                     .lost = now.lost,
+                     .cost = static_cast<double>(now.kernel_ns + now.user_ns) /
+                             static_cast<double>(duration_ns)});
+}
+
+// The recording up to `until`, since the last profile was handed over.
+void Session::fill_meta(Profile& profile, uint64_t until) {
+  Meta& meta = profile.meta;
+  meta.kernel = kernel_release();
+  meta.host = host_name();
+  for (const std::string& word : options_.target.command)
+    meta.command += (meta.command.empty() ? "" : " ") + word;
+  meta.cpus = kernel_->cpus();
+  meta.measured = options_.measure;
+  meta.start_unix_ns = started_unix_ + (since_ - started_);
+  meta.duration_ns = until - since_;
+  meta.frequency_hz = options_.frequency_hz;
+  const Told now = told_by(until);
   meta.samples_taken = now.samples - told_.samples;
   meta.samples_lost = now.lost - told_.lost;
   meta.cost_user_ns = now.user_ns - told_.user_ns;
@@ -407,7 +429,7 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
       {"calls not counted, since they interrupted counting", kernel_->missed_calls()},
       {"process events lost", sideband_ ? sideband_->lost() : 0},
   };
-  meta.counters.merge(kernel_counters(stats));
+  meta.counters.merge(kernel_counters(kernel_->stats()));
 }
 
 Result<Recording> Session::run() {

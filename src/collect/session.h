@@ -30,6 +30,14 @@ struct CallOptions {
   double look_seconds = 1;
 };
 
+// How a recording goes, since it began.
+struct Progress {
+  uint64_t duration_ns = 0;
+  uint64_t samples = 0;
+  uint64_t lost = 0;
+  double cost = 0;  // of one CPU's time
+};
+
 struct RecordOptions {
   Target target;
   uint64_t frequency_hz = 997;
@@ -50,6 +58,8 @@ struct RecordOptions {
   // read, and when a signal came that is nothing to the recording; false ends it.
   int beside = -1;
   std::function<bool()> ready;
+  // Called once a second or so.
+  std::function<void(const Progress&)> progress;
   // The command's process, when it is executed.
   std::function<void(uint32_t)> started;
 };

@@ -372,9 +372,11 @@ void LedgerText::missing() {
   if (missing_.empty() && profile_.meta.samples_lost == 0) return;
   line("");
   line(options_.style.bold("Incomplete"));
-  if (profile_.meta.samples_lost != 0)
-    line("  - " +
-         options_.style.warning(std::to_string(profile_.meta.samples_lost) + " samples were lost"));
+  if (const Meta& meta = profile_.meta; meta.samples_lost != 0) {
+    std::string lost = std::to_string(meta.samples_lost) + " samples were lost";
+    if (meta.frequency_hz > 1) lost += ": try -F " + std::to_string(meta.frequency_hz / 2);
+    line("  - " + options_.style.warning(lost));
+  }
   for (const std::string& sentence : missing_)
     line("  - " + options_.style.warning(cleaned(sentence)));
 }

@@ -112,6 +112,23 @@ TEST_F(CommandTest, DurationIsKept) {
   EXPECT_EQ(r.report.frequency_hz, 997);
 }
 
+// Elsewhere it is quiet, as the other tests see.
+TEST_F(CommandTest, OnATerminalItSaysHowItGoes) {
+  const std::string script = find_program("script");
+  if (script.empty()) GTEST_SKIP() << "needs script";
+  const auto on_terminal = [&](const std::string& options) {
+    const std::string pkprof = pkprof_argv({}).front() + " record -o " + file_ + " ";
+    return run_program({script, "-qec", pkprof + options, "/dev/null"});
+  };
+  const Finished done = on_terminal("-d 2.2");
+  EXPECT_EQ(done.status, 0) << done.out;
+  EXPECT_NE(done.out.find("recording: 1.0 s, "), std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("see them with: pkprof report " + file_), std::string::npos) << done.out;
+  EXPECT_EQ(on_terminal("-q -d 1.2").out, "");
+  EXPECT_EQ(on_terminal("-d 1.2 -- sleep 1.1").out.find("recording:"), std::string::npos)
+      << "the terminal is the command's";
+}
+
 TEST_F(CommandTest, AnInterruptEndsTheRecordingAndKeepsIt) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     std::filesystem::remove(file_);
