@@ -259,7 +259,8 @@ Result<> Session::wait() {
       continue;
     }
     if ((fds[0].revents & POLLIN) && signals_.take()) break;
-    if (fds[1].revents && !options_.ready()) break;
+    constexpr short gone = POLLHUP | POLLERR | POLLNVAL;
+    if ((fds[1].revents & gone) || (fds[1].revents && !options_.ready())) break;
     // A ring that fills ahead of time is emptied ahead of time.
     if (std::any_of(fds.begin() + own, fds.end(), [](const pollfd& f) { return f.revents; }))
       next_drain = 0;

@@ -55,7 +55,8 @@ struct RecordOptions {
   double interval = 0;
   std::function<bool(Profile)> each;
   // A descriptor to be looked at while it records: `ready` is called when there is something to
-  // read, and when a signal came that is nothing to the recording; false ends it.
+  // read, and when a signal came that is nothing to the recording; false ends it, as does the
+  // descriptor's end.
   int beside = -1;
   std::function<bool()> ready;
   // Called once a second or so.

@@ -185,7 +185,7 @@ TEST_F(HistTest, SystemCallsCountAtTheInstructionThatCalls) {
   for (const char* variant : {"pie", "static"}) {
     const std::string program = sibling(std::string("pk_syscall_") + variant);
     const uint64_t enters = nm(program).at("stub_enters").start;
-    const Argv command = {program, in_guest() ? "200000" : "2000000"};
+    const Argv command = {program, in_guest() ? "1000000" : "2000000"};
     const json h = hist({"-n", "0"}, command);
     uint64_t there = 0;
     uint64_t most = 0;
