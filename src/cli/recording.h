@@ -23,8 +23,8 @@ void add_target_options(ArgParser& parser, RecordingOptions& o);
 void add_recording_options(ArgParser& parser, RecordingOptions& o);
 
 [[nodiscard]] Result<Recording> record_with(RecordingOptions& options, const CommandLine& line);
-// How it goes is on a line of standard error while it goes, where that is a terminal that no command
-// writes to. Nothing where it has complained; `status` is then how to end.
+// How it goes is on a line of standard error while it goes, where that is a terminal that no
+// command writes to. Nothing where it has complained; `status` is then how to end.
 std::optional<Recording> record_as_asked(RecordingOptions& options, const CommandLine& line,
                                          int& status);
 
