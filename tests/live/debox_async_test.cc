@@ -60,7 +60,7 @@ class DeboxAsyncTest : public testing::TestWithParam<Traffic> {
     if (GetParam().stream) {
       for (const char* port : {"7001", "7002"})
         sends({"pk_tcp", "stream", "--port", port, "--size", "8192", "--rate",
-               in_guest() ? "8000000" : "80000000"});
+               in_guest() ? "8000000" : "240000000"});
     } else {
       sends({"pk_udp", "send", "--port", "7001,7002", "--ratio", "3:1", "--pps",
              in_guest() ? "4000" : "100000"});
