@@ -137,7 +137,7 @@ uint64_t CostMeter::measure_interrupt() {
     uint64_t period_ns;
     int rounds;
   };
-  constexpr Clock clocks[] = {{1'000'000, 4}, {200'000, 6}, {50'000, 9}};
+  constexpr Clock clocks[] = {{1'000'000, 8}, {200'000, 8}, {50'000, 10}};
   constexpr double enough = 0.2;
   uint64_t interrupt_ns = 0;
   constexpr int confirmations = 3;
