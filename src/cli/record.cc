@@ -24,6 +24,7 @@ void add_record(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
   ArgParser sub = parser.subcommand("record", "Record a profile into a file (pprof format)");
   add_recording_options(sub, options->recording);
+  add_quiet_option(sub, options->recording);
   sub.add("-o,--output", options->output, "File to write").type("FILE").show_default();
   sub.when_used([options, &line] {
     line.action = [options, &line] {
@@ -32,6 +33,7 @@ void add_record(ArgParser& parser, CommandLine& line) {
       if (!recording) return status;
       if (auto r = write_profile(recording->profile, options->output); !r)
         return complain(r.error().message, exit_failure);
+      if (options->output == "-" || options->output == "/dev/stdout") return status;
       const Meta& meta = recording->profile.meta;
       tell(options->recording,
            std::to_string(meta.samples_taken) + " samples of " + duration_text(meta.duration_ns) +
@@ -47,6 +49,7 @@ void add_run(ArgParser& parser, CommandLine& line) {
   options->output.clear();
   ArgParser sub = parser.subcommand("run", "Record, then show the ledger");
   add_recording_options(sub, options->recording);
+  add_quiet_option(sub, options->recording);
   sub.add("-o,--output", options->output, "Keep the profile in this file, too").type("FILE");
   add_by_option(sub, options->by);
   sub.when_used([options, &line] {

@@ -64,6 +64,9 @@ void add_recording_options(ArgParser& parser, RecordingOptions& o) {
       .show_default();
   parser.add("--no-attribution", o.sample_only,
              "Sample only: no hooks, asynchronous work stays unclaimed");
+}
+
+void add_quiet_option(ArgParser& parser, RecordingOptions& o) {
   parser.add("-q,--quiet", o.quiet, "Say nothing of how it goes");
 }
 

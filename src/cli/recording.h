@@ -22,6 +22,9 @@ void add_target_options(ArgParser& parser, RecordingOptions& o);
 // These, and what else can be said of a recording.
 void add_recording_options(ArgParser& parser, RecordingOptions& o);
 
+// Of those that show how a recording goes: record_as_asked().
+void add_quiet_option(ArgParser& parser, RecordingOptions& o);
+
 [[nodiscard]] Result<Recording> record_with(RecordingOptions& options, const CommandLine& line);
 // How it goes is on a line of standard error while it goes, where that is a terminal that no
 // command writes to. Nothing where it has complained; `status` is then how to end.

@@ -34,7 +34,8 @@ class CostMeter {
   // CPU time of this process since the meter was made.
   [[nodiscard]] uint64_t user_ns() const;
 
-  // The interrupt of one sample of a cpu-clock event without a program, ns. Takes some 70 ms.
+  // The interrupt of one sample of a cpu-clock event without a program, ns. Takes some 80 ms, more
+  // beside a flood of interrupts.
   static uint64_t measure_interrupt();
 
  private:
