@@ -250,12 +250,31 @@ int pk_csd_queue(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/*
+ * Where a softirq wakes a process of another CPU, whom it works for may not be known when it asks
+ * that CPU to; but the process is, whose own structure the call lies in. Of several at once the
+ * kernel names the first.
+ */
+static __always_inline __u64 pk_woken_by_call(__u64 csd)
+{
+	__u64 task;
+
+	if (!bpf_core_field_exists(struct task_struct, wake_entry))
+		return 0;
+	task = csd - bpf_core_field_offset(struct task_struct, wake_entry);
+	if (BPF_CORE_READ((struct task_struct *)task, flags) & PF_KTHREAD)
+		return 0;
+	return pk_label_of_task(task);
+}
+
 /* An idle CPU may look for such calls by itself, with no interrupt. */
 SEC("?raw_tp/csd_function_entry")
 int pk_csd_entry(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct pk_cpu *c = pk_interrupt_hook();
 	__u64 function = ctx->args[0], csd = ctx->args[1];
+	__u8 basis = PK_BASIS_QUEUER;
+	__u64 party;
 
 	if (!c->irq_since) {
 		if (bpf_get_current_task_btf()->pid)
@@ -263,7 +282,12 @@ int pk_csd_entry(struct bpf_raw_tracepoint_args *ctx)
 		pk_begin(c, PK_EXACT_CALL, 0);
 		c->irq.number = PK_CALL_POLLED;
 	}
-	pk_turn_to(c, function, pk_noted(pk_call_object(csd)), PK_BASIS_QUEUER);
+	party = pk_noted(pk_call_object(csd));
+	if (!party && function && function == addresses.known[PK_KNOWN_WAKE]) {
+		party = pk_woken_by_call(csd);
+		basis = PK_BASIS_OWNER;
+	}
+	pk_turn_to(c, function, party, basis);
 	return 0;
 }
 

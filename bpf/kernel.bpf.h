@@ -205,8 +205,11 @@ struct mm_struct {
 	struct task_struct *owner;
 };
 
+struct __call_single_node {};
+
 struct task_struct {
 	struct thread_info thread_info;
+	struct __call_single_node wake_entry;
 	unsigned int flags;
 	struct sched_entity se;
 	struct sched_info sched_info;

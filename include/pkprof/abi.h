@@ -300,6 +300,7 @@ enum pk_known {
 	PK_KNOWN_BARRIER,         /* work that tells that work before it is done */
 	PK_KNOWN_STEER,           /* an IPI that tells of packets */
 	PK_KNOWN_STEER_BACK,      /* an IPI that tells of packets' buffers to be freed */
+	PK_KNOWN_WAKE,            /* an IPI that has a CPU wake a process */
 	PK_KNOWN_RUN_QUEUE,       /* work that sends a disk the requests that wait for it */
 	PK_KNOWNS,
 };

@@ -94,6 +94,7 @@ constexpr Address known_addresses[] = {
     {"process_timeout", PK_KNOWN_PROCESS_TIMEOUT},
     {"loop_rootcg_workfn", PK_KNOWN_LOOP_ROOT},
     {"loop_workfn", PK_KNOWN_LOOP},
+    {"sched_ttwu_pending", PK_KNOWN_WAKE},
     {"kthread_worker_fn", PK_KNOWN_KTHREAD_WORKER},
     {"kjournald2", PK_KNOWN_JOURNAL},
     {"kswapd", PK_KNOWN_KSWAPD},

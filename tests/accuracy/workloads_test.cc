@@ -51,6 +51,20 @@ TEST_F(AccuracyTest, TwoReceiversAtThreeToOne) {
   expect_ratio(seen.report, counts, one, two, 3);
 }
 
+// A CPU that sleeps is asked to wake the receiver, by the softirq of another: such a call is for
+// whoever is woken.
+TEST_F(AccuracyTest, WakeupsOfReceivers) {
+  PKPROF_NEEDS("interrupts: who has other CPUs call functions");
+  const int one = serve({"pk_udp", "recv", "--port", "7001"});
+  const int two = serve({"pk_udp", "recv", "--port", "7002"});
+  talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001,7002", "--ratio", "3:1", "--pps",
+        "4000"});
+  const auto counts = [](const live::Flow& f) { return f.source == "ipi:sched_ttwu_pending"; };
+  const Observed seen = measure("wakeups on other CPUs, 3:1", {{one, two}, hog_, {}, counts},
+                                {95, 5}, {.seconds = 8, .min_samples = 10});
+  expect_ratio(seen.report, counts, one, two, 3);
+}
+
 TEST_F(AccuracyTest, TcpStream) {
   const int server = serve({"pk_tcp", "serve", "--port", "7001"});
   const int client = talk({"pk_tcp", "stream", "--to", Pair::kServer4, "--port", "7001"});
