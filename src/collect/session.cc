@@ -54,7 +54,7 @@ class Session {
   Result<> drain(Spread::When when = Spread::When::meanwhile);
   void add_what_has_no_sample(uint64_t idle_ns);
   Result<> finish(Profile& profile);
-  bool hand_over();
+  Result<Profile> cut();
   [[nodiscard]] bool is_to_look() const {
     return options_.calls && options_.calls->functions.empty();
   }
@@ -198,18 +198,13 @@ Result<> Session::attach_calls(const std::vector<std::string>& functions) {
 
 // The look is over: what it shows as hot is counted, and the recording begins anew.
 Result<> Session::count_what_is_hot() {
-  Profile look;
-  if (auto r = drain(); !r) return r;
-  fill_meta(look, drained_);
-  recorder_->finish(look, selection(processes_, options_.target));
-  const std::vector<std::string> hot = hot_functions(look);
+  const auto look = cut();
+  if (!look) return std::unexpected(look.error());
+  const std::vector<std::string> hot = hot_functions(*look);
   if (hot.empty()) return fail("counting calls: nothing ran in the kernel so far; name functions");
   if (auto r = attach_calls(hot); !r) return r;
   budget_->watch(HookGroup::calls);
-  if (auto r = drain(); !r) return r;
-  Profile meanwhile;
-  fill_meta(meanwhile, drained_);
-  recorder_->finish(meanwhile, selection(processes_, options_.target));
+  if (auto meanwhile = cut(); !meanwhile) return std::unexpected(meanwhile.error());
   kernel_->count_calls(true);
   return {};
 }
@@ -245,7 +240,8 @@ Result<> Session::wait() {
       next_drain = since_ + drain_interval_ns * (1 + (monotonic_ns() - since_) / drain_interval_ns);
     }
     if (now >= next_interval) {
-      if (!hand_over()) break;
+      auto profile = cut();
+      if (!profile || !options_.each(std::move(*profile))) break;
       // None twice for one that came late: we may have been stopped.
       next_interval += interval * (1 + (monotonic_ns() - next_interval) / interval);
     }
@@ -342,14 +338,14 @@ uint64_t Session::interrupt_ns() {
   return interrupt_ns_;
 }
 
-// What was since the last time. Returns false if that is to be all.
-bool Session::hand_over() {
-  if (!drain(Spread::When::interval)) return false;
+// What was since the last time; it is not in what comes after.
+Result<Profile> Session::cut() {
+  if (auto r = drain(Spread::When::interval); !r) return std::unexpected(r.error());
   add_what_has_no_sample(idle_ns_);
   Profile profile;
   fill_meta(profile, drained_);
   recorder_->finish(profile, selection(processes_, options_.target), options_.stacks_of_others);
-  return options_.each(std::move(profile));
+  return profile;
 }
 
 // What there was up to `until`.
