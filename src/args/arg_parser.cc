@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "args/help.h"
+
 namespace pkprof {
 
 Arg& Arg::type(const char* name) {
@@ -60,7 +62,9 @@ Arg& Arg::excludes(const Arg& other) {
 }
 
 ArgParser::ArgParser(const std::string& about, const std::string& name)
-    : root_(std::make_shared<CLI::App>(about, name)), app_(root_.get()) {}
+    : root_(std::make_shared<CLI::App>(about, name)), app_(root_.get()) {
+  app_->formatter(std::make_shared<HelpFormatter>());  // subcommands take it over
+}
 
 ArgParser::ArgParser(std::shared_ptr<CLI::App> root, CLI::App* app)
     : root_(std::move(root)), app_(app) {}
@@ -106,6 +110,20 @@ void ArgParser::footer(const char* text) {
   app_->footer(text);
 }
 
+void ArgParser::examples(const std::vector<std::string>& lines) {
+  std::string text = app_->get_footer();
+  if (!text.empty()) text += "\n\n";
+  text += "Examples:";
+  for (const std::string& line : lines) text += "\n  " + line;
+  app_->footer(text);
+}
+
+void ArgParser::config(const std::string& file, bool required) {
+  app_->set_config("--config", file, "Values of options; see pkprof(1)", required)
+      ->type_name("FILE");
+  app_->allow_config_extras(CLI::config_extras_mode::error);
+}
+
 void ArgParser::when_used(std::function<void()> then) {
   app_->callback(std::move(then));
 }
@@ -132,6 +150,12 @@ std::optional<ArgParser::End> ArgParser::parse(std::vector<std::string> words) {
     app_->parse(words);
   } catch (const CLI::Success& e) {
     return End{app_->exit(e), ""};
+  } catch (const CLI::ConfigError& e) {
+    // It says what it met, by the name of another format.
+    std::string what = e.what();
+    constexpr std::string_view known = "INI was not able to parse ";
+    if (what.starts_with(known)) what = "no option has the name " + what.substr(known.size());
+    return End{e.get_exit_code(), app_->get_config_ptr()->as<std::string>() + ": " + what};
   } catch (const CLI::ParseError& e) {
     return End{e.get_exit_code(), e.what()};
   }

@@ -58,6 +58,12 @@ class ArgParser {
   void show_defaults();  // of all that are added from here on
   void version(const std::string& text);
   void footer(const char* text);
+  // Below the help, and below what the footer says: command lines.
+  void examples(const std::vector<std::string>& lines);
+  // What options are where the line does not name them, by subcommand: a file in TOML, `file` where
+  // --config names none. It need not be there if it is not required; what is in it of no option is
+  // an error.
+  void config(const std::string& file, bool required);
   void when_used(std::function<void()> then);
   void long_help_alone();  // -h is free
   // The first word that is no option begins a command: it and all behind it are rest().

@@ -68,6 +68,7 @@ void add_calls(ArgParser& parser, CommandLine& line) {
   add_by_option(sub, options->by);
   sub.add("-n,--rows", options->rows, "At most that many rows; 0: all").type("N").show_default();
   sub.add("--json", options->json, "One JSON object");
+  sub.examples({"pkprof calls -d 5", "pkprof calls --functions 'vfs_*' -- ls -l"});
   sub.when_used(
       [options, &line] { line.action = [options, &line] { return count(*options, line); }; });
 }

@@ -148,6 +148,7 @@ void add_debox(ArgParser& parser, CommandLine& line) {
       .type("N")
       .show_default();
   sub.add("-n,--rows", options->rows, "At most that many rows").type("N");
+  sub.examples({"pkprof debox -- ./program", "pkprof debox -p 1234 -d 10 -o records.jsonl"});
   sub.when_used(
       [options, &line] { line.action = [options, &line] { return watch(*options, line); }; });
 }

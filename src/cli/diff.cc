@@ -59,6 +59,7 @@ void add_diff(ArgParser& parser, CommandLine& line) {
       .type("N");
   sub.add("--json", options->json, "One JSON object, with all of it");
   sub.add("--html", options->html, "Write a page to look at in a browser").type("FILE");
+  sub.examples({"pkprof diff before.pb.gz after.pb.gz --by comm"});
   sub.when_used([options, &line] { line.action = [options] { return diff(*options); }; });
 }
 

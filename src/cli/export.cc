@@ -50,6 +50,8 @@ void add_export(ArgParser& parser, CommandLine& line) {
   sub.add("--pid", options->how.pids, "Only these processes; in gmon and csv the rest is OTHER")
       .separated_by(',')
       .type("PID[,PID...]");
+  sub.examples({"pkprof export --to folded | flamegraph.pl > flames.svg",
+                "pkprof export --to speedscope -o for-speedscope.json"});
   sub.when_used([options, &line] { line.action = [options] { return write(*options); }; });
 }
 

@@ -83,6 +83,7 @@ void add_start(ArgParser& parser, CommandLine& line) {
       .range(1, 20000)
       .show_default();
   sub.add("--threads", options->threads, "Tell threads apart, too (report --by thread)");
+  sub.examples({"pkprof start && sleep 60 && pkprof dump && pkprof stop"});
   sub.when_used([options, &line] {
     line.action = [options] {
       const auto r = start_held(*options);
@@ -112,6 +113,7 @@ void add_dump(ArgParser& parser, CommandLine& line) {
   auto output = std::make_shared<std::string>("pkprof.pb.gz");
   ArgParser sub = parser.subcommand("dump", "Write what was counted since `start` or `reset`");
   sub.add("-o,--output", *output, "File to write").type("FILE").show_default();
+  sub.examples({"pkprof dump -o hour.pb.gz && pkprof reset"});
   sub.when_used([output, &line] { line.action = [output] { return dump(*output); }; });
 }
 

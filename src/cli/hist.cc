@@ -71,6 +71,7 @@ void add_hist(ArgParser& parser, CommandLine& line) {
       .positive();
   sub.add("--json", options->json, "As one JSON object");
   sub.footer("The command and its arguments stand behind --.");
+  sub.examples({"pkprof hist -- ./program", "pkprof hist -r main -n 0 -- ./program"});
   sub.when_used(
       [options, &line] { line.action = [options, &line] { return run(*options, line); }; });
 }

@@ -38,6 +38,7 @@ void add_import(ArgParser& parser, CommandLine& line) {
   sub.add("-o,--output", options->output, "Where to; - is standard output")
       .type("FILE")
       .show_default();
+  sub.examples({"perf script | pkprof import && pkprof report --view flat"});
   sub.when_used([options, &line] { line.action = [options] { return import(*options); }; });
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 
 #include "cli/commands.h"
@@ -26,8 +27,24 @@ int complain(const std::string& message, int status) {
 
 namespace {
 
+// The one file that says what options are where a command line does not: the one that is named, or
+// the first there is.
+void add_config(ArgParser& app) {
+  const auto set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  if (const std::string named = set("PKPROF_CONFIG"); !named.empty())
+    return app.config(named, true);
+  std::string own = set("XDG_CONFIG_HOME");
+  if (own.empty() && !set("HOME").empty()) own = set("HOME") + "/.config";
+  own += "/pkprof.toml";
+  app.config(access(own.c_str(), F_OK) == 0 ? own : "/etc/pkprof.toml", false);
+}
+
 void describe_pkprof(ArgParser& app, CommandLine& line) {
   app.require_subcommand();
+  add_config(app);
   add_run(app, line);
   add_record(app, line);
   add_report(app, line);
@@ -46,6 +63,10 @@ void describe_pkprof(ArgParser& app, CommandLine& line) {
   add_export(app, line);
   add_import(app, line);
   add_doctor(app, line);
+  // Last: subcommands would take it over.
+  app.examples({"pkprof run -d 10                    # for whom is this machine working?",
+                "pkprof top                          # the same, every second",
+                "pkprof record -d 10 && pkprof report --html page.html"});
 }
 
 struct Program {

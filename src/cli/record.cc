@@ -26,6 +26,7 @@ void add_record(ArgParser& parser, CommandLine& line) {
   add_recording_options(sub, options->recording);
   add_quiet_option(sub, options->recording);
   sub.add("-o,--output", options->output, "File to write").type("FILE").show_default();
+  sub.examples({"pkprof record -d 10", "pkprof record -o make.pb.gz -- make -j8"});
   sub.when_used([options, &line] {
     line.action = [options, &line] {
       int status = 0;
@@ -52,6 +53,7 @@ void add_run(ArgParser& parser, CommandLine& line) {
   add_quiet_option(sub, options->recording);
   sub.add("-o,--output", options->output, "Keep the profile in this file, too").type("FILE");
   add_by_option(sub, options->by);
+  sub.examples({"pkprof run -d 10", "pkprof run --by comm -- make -j8"});
   sub.when_used([options, &line] {
     line.action = [options, &line] {
       const By by = by_from_string(options->by).value_or(By::pid);

@@ -144,6 +144,8 @@ void add_report(ArgParser& parser, CommandLine& line) {
   sub.add("--html", options->html, "Write a page to look at in a browser: one file, no network")
       .type("FILE");
   sub.add("--open", options->open, "With --html: show it in the browser");
+  sub.examples({"pkprof report", "pkprof report before.pb.gz --view tree --pid 1234",
+                "pkprof report --html page.html --open"});
   sub.when_used([options, &line] { line.action = [options] { return show(*options); }; });
 }
 

@@ -43,6 +43,7 @@ void add_serve(ArgParser& parser, CommandLine& line) {
   ArgParser sub = parser.subcommand("serve", "Show a profile's page to a browser, on loopback");
   sub.add("file", options->file, "Profile written by `pkprof record`").type("FILE").show_default();
   sub.add("--port", options->port, "Port to listen on; without it any that is free").type("PORT");
+  sub.examples({"pkprof serve before.pb.gz"});
   sub.when_used([options, &line] { line.action = [options] { return run(*options); }; });
 }
 

@@ -49,6 +49,7 @@ void add_stat(ArgParser& parser, CommandLine& line) {
   add_by_option(sub, options->by);
   sub.add("-n,--rows", options->rows, "At most that many rows").type("N");
   sub.add("--json", options->json, "One JSON object for each interval, or for all");
+  sub.examples({"pkprof stat --interval 1", "pkprof stat -- make -j8"});
   sub.when_used(
       [options, &line] { line.action = [options, &line] { return measure(*options, line); }; });
 }

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 namespace pkprof {
 namespace {
 
@@ -15,6 +18,64 @@ TEST(ArgParser, AListIsOneWord) {
   EXPECT_FALSE(parser.parse({"--pid", "1,2", "a.pb.gz", "--pid", "3"}));
   EXPECT_EQ(pids, (std::vector<int>{1, 2, 3}));
   EXPECT_EQ(file, "a.pb.gz");
+}
+
+class Config : public testing::Test {
+ protected:
+  void SetUp() override {
+    sub_.add("-F,--frequency", frequency_, "").range(1, 1000);
+    sub_.add("--threads", threads_, "");
+    parser_.config(file_, false);
+  }
+  void TearDown() override { std::filesystem::remove(file_); }
+  void write(const char* text) { std::ofstream(file_) << text; }
+  std::optional<ArgParser::End> parse() { return parser_.parse({"record"}); }
+
+  const std::string file_ = testing::TempDir() + "pkprof-config.toml";
+  ArgParser parser_{"", "pkprof"};
+  ArgParser sub_ = parser_.subcommand("record", "");
+  int frequency_ = 997;
+  bool threads_ = false;
+};
+
+TEST_F(Config, NeedNotBeThere) {
+  EXPECT_FALSE(parse());
+  EXPECT_EQ(frequency_, 997);
+}
+
+TEST_F(Config, SaysWhatTheLineDoesNot) {
+  write("# so I like it\n[record]\nfrequency = 499\nthreads = true\n");
+  EXPECT_FALSE(parse());
+  EXPECT_EQ(frequency_, 499);
+  EXPECT_TRUE(threads_);
+}
+
+TEST_F(Config, TheLineComesFirst) {
+  write("[record]\nfrequency = 499\n");
+  EXPECT_FALSE(parser_.parse({"record", "-F", "99"}));
+  EXPECT_EQ(frequency_, 99);
+}
+
+TEST_F(Config, WhatNoOptionHasIsAnError) {
+  for (const char* text : {"[record]\nfrequncy = 1\n", "[recrod]\nfrequency = 1\n", "nonsense\n"}) {
+    write(text);
+    const auto end = parse();
+    ASSERT_TRUE(end) << text;
+    EXPECT_TRUE(end->error.starts_with(file_ + ": no option has the name ")) << end->error;
+  }
+}
+
+TEST_F(Config, ValuesAreChecked) {
+  write("[record]\nfrequency = 0\n");
+  const auto end = parse();
+  ASSERT_TRUE(end);
+  EXPECT_NE(end->error.find("--frequency"), std::string::npos) << end->error;
+}
+
+TEST(ArgParser, AFileThatIsNamedMustBeThere) {
+  ArgParser parser("");
+  parser.config("/no/such/file", true);
+  EXPECT_TRUE(parser.parse(std::vector<std::string>{}));
 }
 
 }  // namespace
