@@ -188,15 +188,16 @@ __attribute__((destructor)) static void end_process(void) {
 }
 
 #define ARGUMENT(x) ((uint64_t)(uintptr_t)(x))
-#define MARKED(type, name, number, parameters, arguments, ...)                        \
+#define MARKED_AS(call, type, name, number, parameters, arguments, ...)               \
   PUBLIC type name parameters {                                                       \
     static type(*real) parameters;                                                    \
     if (!real) real = (type(*) parameters)next_of(#name);                             \
     if (!begin_call(number, (const uint64_t[6]){__VA_ARGS__})) return real arguments; \
     const type result = real arguments;                                               \
-    end_call(#name, (int64_t)result);                                                 \
+    end_call(#call, (int64_t)result);                                                 \
     return result;                                                                    \
   }
+#define MARKED(type, name, ...) MARKED_AS(name, type, name, __VA_ARGS__)
 
 MARKED(ssize_t, read, SYS_read, (int fd, void* to, size_t n), (fd, to, n), ARGUMENT(fd),
        ARGUMENT(to), n)
@@ -264,6 +265,35 @@ MARKED(int, unlink, SYS_unlink, (const char* path), (path), ARGUMENT(path))
 MARKED(int, mkdir, SYS_mkdir, (const char* path, mode_t mode), (path, mode), ARGUMENT(path), mode)
 MARKED(int, nanosleep, SYS_nanosleep, (const struct timespec* t, struct timespec* left), (t, left),
        ARGUMENT(t), ARGUMENT(left))
+
+// What programs call that are built with _FORTIFY_SOURCE, as distributions build theirs: the C
+// library compares with the room there is, and ends the program where that is too little.
+MARKED_AS(read, ssize_t, __read_chk, SYS_read, (int fd, void* to, size_t n, size_t room),
+          (fd, to, n, room), ARGUMENT(fd), ARGUMENT(to), n)
+MARKED_AS(pread, ssize_t, __pread_chk, SYS_pread64,
+          (int fd, void* to, size_t n, off_t at, size_t room), (fd, to, n, at, room), ARGUMENT(fd),
+          ARGUMENT(to), n, ARGUMENT(at))
+MARKED_AS(pread64, ssize_t, __pread64_chk, SYS_pread64,
+          (int fd, void* to, size_t n, off64_t at, size_t room), (fd, to, n, at, room),
+          ARGUMENT(fd), ARGUMENT(to), n, ARGUMENT(at))
+MARKED_AS(recv, ssize_t, __recv_chk, SYS_recvfrom,
+          (int fd, void* to, size_t n, size_t room, int flags), (fd, to, n, room, flags),
+          ARGUMENT(fd), ARGUMENT(to), n, ARGUMENT(flags))
+MARKED_AS(recvfrom, ssize_t, __recvfrom_chk, SYS_recvfrom,
+          (int fd, void* to, size_t n, size_t room, int flags, struct sockaddr* from,
+           socklen_t* size),
+          (fd, to, n, room, flags, from, size), ARGUMENT(fd), ARGUMENT(to), n, ARGUMENT(flags),
+          ARGUMENT(from), ARGUMENT(size))
+MARKED_AS(poll, int, __poll_chk, SYS_poll, (struct pollfd * fds, nfds_t n, int ms, size_t room),
+          (fds, n, ms, room), ARGUMENT(fds), n, ARGUMENT(ms))
+MARKED_AS(open, int, __open_2, SYS_open, (const char* path, int flags), (path, flags),
+          ARGUMENT(path), ARGUMENT(flags))
+MARKED_AS(open64, int, __open64_2, SYS_open, (const char* path, int flags), (path, flags),
+          ARGUMENT(path), ARGUMENT(flags))
+MARKED_AS(openat, int, __openat_2, SYS_openat, (int at, const char* path, int flags),
+          (at, path, flags), ARGUMENT(at), ARGUMENT(path), ARGUMENT(flags))
+MARKED_AS(openat64, int, __openat64_2, SYS_openat, (int at, const char* path, int flags),
+          (at, path, flags), ARGUMENT(at), ARGUMENT(path), ARGUMENT(flags))
 
 // The mode is there only where a file may be made.
 #define OPENS(name, number, parameters, arguments, ...)                               \

@@ -252,6 +252,23 @@ TEST_F(DeboxToolTest, AProgramIsMarkedByAPreload) {
   EXPECT_EQ(calls["nanosleep"], 10);
 }
 
+// The C library has other functions for programs that are built to be careful.
+TEST_F(DeboxToolTest, APreloadMarksCheckedFunctions) {
+  const TempDir dir;
+  const std::string out = dir.file("records");
+  const Finished done = run_pkprof(
+      {"debox", "--serve", "--", "env", "LD_PRELOAD=" + testnet::sibling("libdebox-preload.so.1"),
+       "DEBOX_OUT=" + out, testnet::sibling("pk_fortified"), "100", "512"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  std::istringstream lines(read_file(out));
+  int reads = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const json record = json::parse(line);
+    if (record.at("call") == "read" && record.at("result") == 512) ++reads;
+  }
+  EXPECT_EQ(reads, 100);
+}
+
 // A program that knows nothing of it: each of its calls, by kind.
 TEST_F(DeboxToolTest, TheTableHasEveryCall) {
   const TempDir dir;

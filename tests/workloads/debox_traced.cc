@@ -54,7 +54,7 @@ void traced() {
              }));
   // The pipe has what was written; then this one waits for more.
   iovec rest = {data, sizeof data};
-  readv(pipe_fds[0], &rest, 1);
+  (void)!readv(pipe_fds[0], &rest, 1);
   std::jthread writer([&] {
     nap_ms(50);
     (void)!write(pipe_fds[1], "x", 1);
