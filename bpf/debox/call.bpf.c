@@ -185,15 +185,15 @@ static __noinline int db_charge_later(struct db_thread *t, __u64 later)
 	return 0;
 }
 
-SEC("?tp_btf/sys_enter")
-int BPF_PROG(db_enter, struct pt_regs___kernel *regs, long number)
+/* The beginning and the end of a call, for a thread of interest. */
+static __noinline int db_enter_of(__u64 *ctx, struct db_thread *t, struct task_struct *task)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct db_thread *t = db_find(task->pid);
+	struct pt_regs___kernel *regs = (void *)ctx[0];
+	long number = ctx[1];
 	__u64 later;
 	__u32 kind;
 
-	if (likely(!t) || !(t->wants & DB_CALLS_ALL))
+	if (!t || !(t->wants & DB_CALLS_ALL))
 		return 0;
 	if (number < 0 || number >= DB_CALLS)
 		number = DB_CALLS - 1;
@@ -219,6 +219,19 @@ int BPF_PROG(db_enter, struct pt_regs___kernel *regs, long number)
 	t->restarts = 0;
 	t->since_ns = bpf_ktime_get_ns();
 	return 0;
+}
+
+/*
+ * Every thread on the machine comes by here. A function of its own for the few that are of interest
+ * spares the others the registers and the stack that it takes.
+ */
+SEC("?tp_btf/sys_enter")
+int db_enter(__u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct db_thread *t = db_find(task->pid);
+
+	return likely(!t) ? 0 : db_enter_of(ctx, t, task);
 }
 
 #define DB_WITHOUT_TRACE __builtin_offsetof(struct db_slow_call, trace)
@@ -313,15 +326,14 @@ static __always_inline void db_end(void *ctx, struct db_cpu *c, struct db_thread
 		db_show(ctx, c, t, r, wall);
 }
 
-SEC("?tp_btf/sys_exit")
-int BPF_PROG(db_exit, struct pt_regs___kernel *regs, long result)
+static __noinline int db_exit_of(__u64 *ctx, struct db_thread *t, struct task_struct *task)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct db_thread *t = db_find(task->pid);
+	struct pt_regs___kernel *regs = (void *)ctx[0];
+	long result = ctx[1];
 	struct db_cpu *c;
 	__u64 now;
 
-	if (likely(!t) || !t->call)
+	if (!t || !t->call)
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (unlikely(db_is_interrupted(result))) {
@@ -338,6 +350,15 @@ int BPF_PROG(db_exit, struct pt_regs___kernel *regs, long result)
 	if (c)
 		db_end(ctx, c, t, task, regs, result, now);
 	return 0;
+}
+
+SEC("?tp_btf/sys_exit")
+int db_exit(__u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct db_thread *t = db_find(task->pid);
+
+	return likely(!t) ? 0 : db_exit_of(ctx, t, task);
 }
 
 /* With a handler to be run: does the call fail, or is it made again after it? */
