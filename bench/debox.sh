@@ -71,6 +71,8 @@ under() { # HOW CALL
     # Served and asleep: what is attached is attached, and takes no CPU of its own.
     beside-marked) beside "$bin/pkprof" debox --serve -- "$bin/debox_calls" --mode asleep ;;
     beside-all) beside "$bin/pkprof" debox -- sleep 20 ;;
+    # Without the recording that tells what is done for calls elsewhere: the hooks alone.
+    beside-hooks) beside "$bin/pkprof" debox --no-async -- sleep 20 ;;
     beside-empty) beside "$bin/debox_calls" --mode empty-hooks ;;
   esac 2>&1 | grep -E '^[0-9.]+$' | tail -1
 }
@@ -81,7 +83,8 @@ beside() {
   held=$!
   sleep 1
   $command
-  kill "$held"
+  pkill -P "$held" || true # the command that it serves, which would go on
+  kill "$held" 2>/dev/null || true
   wait "$held" 2>/dev/null || true
   held=''
 }
@@ -92,7 +95,7 @@ ways=(plain marked all table)
 ! have perf || ways+=(perf-trace)
 ! have strace || ways+=(strace-c)
 if grep -qs function_graph "$tracing/available_tracers"; then ways+=(traced traced-all function-graph); fi
-ways+=(beside-marked beside-all beside-empty)
+ways+=(beside-marked beside-all beside-hooks beside-empty)
 
 for ((round = 0; round < rounds; ++round)); do
   for call in getppid read; do
