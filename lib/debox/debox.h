@@ -96,7 +96,8 @@ const struct debox_trace* debox_traces_of(const struct debox_record* record);
 
 /*
  * The name of a place in the kernel, "pipe_read+0x1a4", or with the file and line where pkprof
- * knows them; "" if it is not known. Asks pkprof, once for each place.
+ * knows them; "" if it is not known. Asks pkprof, once for each place, by system calls: where all
+ * calls are recorded, they are too, and take the places of older records.
  */
 const char* debox_place(uint32_t place);
 

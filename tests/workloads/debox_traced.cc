@@ -19,19 +19,22 @@ constexpr size_t page = 4096;
 // The record of a call with the kernel's functions that it entered.
 void say_traced(const std::string& what, const debox_record* r) {
   if (!r) die(what);
+  // Asking for names takes calls, which are recorded where all are.
+  const debox_record record = *r;
+  std::vector<debox_trace> traces;
+  if (const debox_trace* first = debox_traces_of(r)) traces.assign(first, first + r->traces);
   Json trace = Json::array();
-  const debox_trace* traces = debox_traces_of(r);
-  for (uint32_t i = 0; traces && i < r->traces; ++i)
-    trace.push_back({{"function", debox_place(traces[i].function)},
-                     {"depth", traces[i].depth},
-                     {"begin_ns", traces[i].begin_ns},
-                     {"wall_ns", traces[i].wall_ns}});
-  say(what, r,
+  for (const debox_trace& t : traces)
+    trace.push_back({{"function", debox_place(t.function)},
+                     {"depth", t.depth},
+                     {"begin_ns", t.begin_ns},
+                     {"wall_ns", t.wall_ns}});
+  say(what, &record,
       {{"trace", trace},
-       {"left_out", r->traces_left_out},
-       {"sampled", (r->flags & DEBOX_SAMPLED) != 0},
-       {"start_ns", r->start_ns},
-       {"runnable_ns", r->runnable_ns}});
+       {"left_out", record.traces_left_out},
+       {"sampled", (record.flags & DEBOX_SAMPLED) != 0},
+       {"start_ns", record.start_ns},
+       {"runnable_ns", record.runnable_ns}});
 }
 
 }  // namespace
