@@ -12,6 +12,17 @@ namespace {
 
 constexpr double kTrialSeconds = 0.2;
 
+Result<double> run_slice(const Workload& workload, Stage& stage, double seconds,
+                         const std::atomic<bool>& stop) {
+  double sum = 0;
+  for (int part = 0; part < workload.parts && !stop; ++part) {
+    const auto value = workload.slice(stage, seconds / workload.parts);
+    if (!value) return value;
+    sum += *value;
+  }
+  return sum / workload.parts;
+}
+
 // Index `turn` of `size` things in round `round`, where each round begins with the next.
 size_t rotated(size_t turn, int round, size_t size) {
   return (turn + static_cast<size_t>(round)) % size;
@@ -108,7 +119,7 @@ void Campaign::slices(const Variant& variant, int hz, int round, Profiler* profi
     if (stop_) return;
     const Workload& workload = plan_.workloads[rotated(i, round, plan_.workloads.size())];
     Slice slice{workload.info.name, hz, variant.info.name, round};
-    auto value = workload.slice(stage_, plan_.seconds);
+    auto value = run_slice(workload, stage_, plan_.seconds, stop_);
     if (stop_) return;  // Ctrl-C goes to the workload, too
     // A slice under a profiler that was not there any more is none.
     if (profiler != nullptr) {

@@ -19,6 +19,7 @@ using testnet::SpawnOptions;
 
 constexpr int kCpu = 1;       // of what runs alone, and of servers
 constexpr int kOtherCpu = 0;  // of clients
+constexpr int kParts = 5;     // of a slice with two ends
 
 Result<> nothing(Stage&) {
   return {};
@@ -229,15 +230,18 @@ std::vector<Workload> all_workloads() {
         "a sender on CPU 0 floods a receiver on CPU 1 that polls, through a veth pair; packets "
         "received"},
        need_pair,
-       udp},
+       udp,
+       kParts},
       {{"tcp-stream", "TCP stream", "bytes/s",
         "one connection through a veth pair, CPU 0 to CPU 1"},
        need_pair,
-       [](Stage& s, double t) { return tcp(s, t, "sink", "stream", "bytes"); }},
+       [](Stage& s, double t) { return tcp(s, t, "sink", "stream", "bytes"); },
+       kParts},
       {{"tcp-rr", "TCP request/response", "requests/s",
         "one request of 64 bytes at a time, answered with as many, CPU 0 and CPU 1"},
        need_pair,
-       [](Stage& s, double t) { return tcp(s, t, "echo", "rr", "transactions"); }},
+       [](Stage& s, double t) { return tcp(s, t, "echo", "rr", "transactions"); },
+       kParts},
       {{"nginx", "nginx", "requests/s",
         "a file of 2000 bytes on 16 connections that stay; nginx on CPU 1, wrk on CPU 0"},
        start_nginx,
