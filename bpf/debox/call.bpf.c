@@ -193,7 +193,10 @@ static __noinline int db_enter_of(__u64 *ctx, struct db_thread *t, struct task_s
 	__u64 later;
 	__u32 kind;
 
-	if (!t || !(t->wants & DB_CALLS_ALL))
+	if (!t)
+		return 0;
+	db_learn_stack(t, ctx[0]);
+	if (!(t->wants & DB_CALLS_ALL))
 		return 0;
 	if (number < 0 || number >= DB_CALLS)
 		number = DB_CALLS - 1;
@@ -228,9 +231,13 @@ static __noinline int db_enter_of(__u64 *ctx, struct db_thread *t, struct task_s
 SEC("?tp_btf/sys_enter")
 int db_enter(__u64 *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct db_thread *t = db_find(task->pid);
+	struct task_struct *task;
+	struct db_thread *t;
 
+	if (likely(db_is_other(ctx[0])))
+		return 0;
+	task = bpf_get_current_task_btf();
+	t = db_find(task->pid);
 	return likely(!t) ? 0 : db_enter_of(ctx, t, task);
 }
 
@@ -333,7 +340,10 @@ static __noinline int db_exit_of(__u64 *ctx, struct db_thread *t, struct task_st
 	struct db_cpu *c;
 	__u64 now;
 
-	if (!t || !t->call)
+	if (!t)
+		return 0;
+	db_learn_stack(t, ctx[0]);
+	if (!t->call)
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (unlikely(db_is_interrupted(result))) {
@@ -355,9 +365,13 @@ static __noinline int db_exit_of(__u64 *ctx, struct db_thread *t, struct task_st
 SEC("?tp_btf/sys_exit")
 int db_exit(__u64 *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct db_thread *t = db_find(task->pid);
+	struct task_struct *task;
+	struct db_thread *t;
 
+	if (likely(db_is_other(ctx[0])))
+		return 0;
+	task = bpf_get_current_task_btf();
+	t = db_find(task->pid);
 	return likely(!t) ? 0 : db_exit_of(ctx, t, task);
 }
 

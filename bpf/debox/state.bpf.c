@@ -16,6 +16,8 @@ struct db_functions db_functions SEC(".maps");
 const volatile struct db_config db_config;
 __u32 db_tids[DB_SETS * DB_WAYS];
 struct db_thread db_threads[DB_SETS * DB_WAYS];
+__u32 db_stacks[DB_STACKS];
+__u32 db_stacks_unknown;
 struct db_done db_done[DB_CPUS];
 __u32 db_place_count;
 volatile __u64 db_left_out[2 * DB_CALLS / 64];

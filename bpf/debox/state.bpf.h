@@ -174,6 +174,16 @@ extern struct db_functions db_functions SEC(".maps");
 extern const volatile struct db_config db_config;
 extern __u32 db_tids[DB_SETS * DB_WAYS];
 extern struct db_thread db_threads[DB_SETS * DB_WAYS];
+/*
+ * Whose system call is it? Asking for the thread takes a call, and a call takes a fifth of what such
+ * a hook does where the processor's return is not to be trusted. But the registers that a program
+ * entered the kernel with always lie at the same place of its thread's stack, and the hook is given
+ * that: here is counted how many threads of interest have theirs in one of so many classes of places.
+ * Those of which it is not known yet, since they made no call, are counted beside.
+ */
+#define DB_STACKS 4096
+extern __u32 db_stacks[DB_STACKS];
+extern __u32 db_stacks_unknown;
 extern struct db_done db_done[DB_CPUS];
 extern __u32 db_place_count;
 extern volatile __u64 db_left_out[2 * DB_CALLS / 64]; /* kinds of calls that are of no interest */
@@ -239,6 +249,32 @@ static __always_inline struct db_thread *db_find(__u32 tid)
 			return 0;
 	}
 	return tid ? &db_threads[first & (DB_SETS * DB_WAYS - 1)] : 0;
+}
+
+/* The class of this place; 1 to DB_STACKS. A number, whatever the verifier knows of the pointer. */
+static __always_inline __u32 db_stack_of(__u64 regs)
+{
+	__u32 low;
+
+	asm volatile("%0 = %1" : "=w"(low) : "w"((__u32)regs));
+	return 1 + (low >> 14 & (DB_STACKS - 1));
+}
+
+/* Is it certain that the thread with these registers is of no interest? */
+static __always_inline bool db_is_other(__u64 regs)
+{
+	return !db_stacks[db_stack_of(regs) - 1] && !*(volatile __u32 *)&db_stacks_unknown;
+}
+
+/* The thread runs, and these are its registers. */
+static __always_inline void db_learn_stack(struct db_thread *t, __u64 regs)
+{
+	__u32 stack = db_stack_of(regs);
+
+	if (likely(t->stack) || __sync_val_compare_and_swap(&t->stack, 0, stack))
+		return;
+	__sync_fetch_and_add(&db_stacks[(stack - 1) & (DB_STACKS - 1)], 1);
+	__sync_fetch_and_add(&db_stacks_unknown, -1);
 }
 
 /* The thread that runs comes into a hook of ours, or leaves it. */

@@ -15,21 +15,34 @@ static __always_inline __u32 db_own_traces(void)
 	return db_config.tracing ? DB_OWN_TRACES : 0;
 }
 
+/* From now on its stack is not known, or of no interest (DB_NO_STACK). */
+static __always_inline void db_forget_stack(struct db_thread *t, __u32 now)
+{
+	__u32 was = __sync_lock_test_and_set(&t->stack, now);
+
+	if (was && was != DB_NO_STACK)
+		__sync_fetch_and_add(&db_stacks[(was - 1) & (DB_STACKS - 1)], -1);
+	__sync_fetch_and_add(&db_stacks_unknown, (now ? 0 : 1) - (was ? 0 : 1));
+}
+
 /* A place for the thread: its own, or a free one, which db_publish() makes its own. */
 static __noinline struct db_thread *db_make_room(__u32 tid)
 {
 	__u32 first = (tid & (DB_SETS - 1)) * DB_WAYS;
 	struct db_thread *t = db_find(tid);
 
-	if (t)
+	if (t) {
+		db_forget_stack(t, 0);
 		return t;
+	}
 	for (__u32 i = 0; i < DB_WAYS; i++) {
 		__u32 at = (first + i) & (DB_SETS * DB_WAYS - 1);
 
 		if (__sync_val_compare_and_swap(&db_tids[at], 0, DB_TAKEN))
 			continue;
 		t = &db_threads[at];
-		*t = (struct db_thread){ .slot = at, .base = at, .stride = 1 };
+		*t = (struct db_thread){ .slot = at, .base = at, .stride = 1, .stack = DB_NO_STACK };
+		db_forget_stack(t, 0);
 		return t;
 	}
 	return 0;
@@ -44,6 +57,7 @@ static __always_inline void db_publish(struct db_thread *t, __u32 tid)
 
 static __always_inline void db_forget(struct db_thread *t)
 {
+	db_forget_stack(t, DB_NO_STACK);
 	*(volatile __u32 *)&db_tids[t->slot & (DB_SETS * DB_WAYS - 1)] = 0;
 }
 
@@ -94,8 +108,10 @@ int BPF_PROG(db_exec, struct task_struct *task, int old)
 	if (new) {
 		__u32 slot = new->slot;
 
-		if (new != t)
+		if (new != t) {
 			*new = *t;
+			new->stack = 0;
+		}
 		new->slot = slot;
 		new->area = 0;
 		new->base = slot;

@@ -44,6 +44,8 @@ enum db_wants {
 };
 
 /* A thread whose calls are of interest. */
+enum { DB_NO_STACK = 0xffffffff };
+
 struct db_thread {
 	__u32 tid;
 	__u32 slot; /* where this entry is */
@@ -58,7 +60,7 @@ struct db_thread {
 	__u32 kind; /* as in db_calls */
 	__u32 traces; /* entries of a trace that there is room for */
 	__u32 busy; /* within a hook of ours: what the kernel does for that is not the call's */
-	__u32 pad;
+	__u32 stack; /* 1 + its counter in db_stacks; 0: not known yet; DB_NO_STACK: it is not there */
 	__u64 sequence; /* of the record that is being written, or was last; see debox_record */
 	__u64 touched;  /* the sequence of which something is in the record besides times */
 	__u64 since_ns; /* beginning of the call */
