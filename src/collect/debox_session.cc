@@ -48,7 +48,7 @@ class DeboxSession {
   Result<> open_servers();
   Result<> wait();
   [[nodiscard]] bool all_have_ended() const;
-  Result<> take();
+  Result<bool> take();  // whether there may be more
   void keep(SlowCall&& slow);
   Result<> choose_traced(const KernelFacts& facts, DeboxSideOptions& side);
   void name_places() { names_->add_places(side_->places()); }
@@ -245,17 +245,17 @@ void DeboxSession::keep(SlowCall&& slow) {
   side_->want_records(options_.each ? std::min(enough, options_.min_ns) : enough);
 }
 
-Result<> DeboxSession::take() {
+Result<bool> DeboxSession::take() {
   const uint64_t now = monotonic_ns();
   std::vector<SlowCall> taken;
-  auto r = side_->take_records([&](SlowCall&& slow) { taken.push_back(std::move(slow)); });
+  auto more = side_->take_records([&](SlowCall&& slow) { taken.push_back(std::move(slow)); });
   // What a process did before its record was made is there now.
   if (stacks_) stacks_->take_events();
   for (SlowCall& slow : taken) keep(std::move(slow));
   // A record comes a little later than its call ended.
   constexpr uint64_t late_ns = 10'000'000;
   if (stacks_) stacks_->forget(now - late_ns);
-  return r;
+  return more;
 }
 
 // The processes that were named; what they began is not waited for.
@@ -288,7 +288,7 @@ Result<> DeboxSession::wait() {
     ppoll(fds.data(), fds.size(), &timeout, nullptr);
     if ((fds[0].revents & POLLIN) && signals_.take()) break;
     for (DeboxServer& server : servers_) server.serve();
-    if (auto r = take(); !r) return r;
+    if (auto more = take(); !more) return std::unexpected(more.error());
     show_interval();
   }
   return {};
@@ -356,6 +356,8 @@ Result<DeboxRun> DeboxSession::run() {
   started_ = monotonic_ns();
   next_shown_ = started_ + interval_ns();
   own_cpu_ns_ = own_cpu_ns();
+  // What takes long at first is not to keep us from the first records.
+  if (elsewhere_) elsewhere_->turn();
   if (child_)
     if (auto r = child_->go(); !r) {
       out.command_status = child_->status();
@@ -376,7 +378,11 @@ Result<DeboxRun> DeboxSession::run() {
                         " of the time, to keep the budget: ASYNC is of that");
   }
   elsewhere_.reset();
-  if (auto r = take(); !r) return std::unexpected(r.error());
+  for (bool more = true; more;) {
+    auto taken = take();
+    if (!taken) return std::unexpected(taken.error());
+    more = *taken;
+  }
   name_places();
   out.calls = result();
   if (child_) out.command_status = child_->status();

@@ -78,6 +78,7 @@ struct DeboxSide::Impl {
   uint32_t cpus = 0;
   std::vector<bool> areas = std::vector<bool>(DB_AREAS);  // in use; the first is own_records
   std::function<void(SlowCall&&)> each;
+  size_t taken = 0;
   DeboxTrace trace{std::nullopt};
 
   Result<> attach(bpf_program* program, std::vector<Link>& to);
@@ -145,7 +146,7 @@ Result<DeboxSide> DeboxSide::load(const KernelFacts& facts, const DeboxSideOptio
         Impl& to = *static_cast<Impl*>(context);
         if (size >= offsetof(db_slow_call, trace))
           to.each(slow_call(*static_cast<const db_slow_call*>(data), size == sizeof(db_slow_call)));
-        return 0;
+        return ++to.taken < DeboxSide::most_records ? 0 : -ECANCELED;
       },
       self, nullptr));
   if (!impl->ring) return fail_errno("mapping the records' ring");
@@ -280,12 +281,14 @@ void DeboxSide::want_records(uint64_t at_least_ns) {
   impl_->skeleton->bss->db_slow_ns = at_least_ns;
 }
 
-Result<> DeboxSide::take_records(const std::function<void(SlowCall&&)>& each) {
+Result<bool> DeboxSide::take_records(const std::function<void(SlowCall&&)>& each) {
   impl_->each = each;
+  impl_->taken = 0;
   const int taken = ring_buffer__consume(impl_->ring.get());
   impl_->each = nullptr;
+  if (impl_->taken == most_records) return true;
   if (taken < 0) return fail_errno("reading records", -taken);
-  return {};
+  return false;
 }
 
 db_stats DeboxSide::stats() const {

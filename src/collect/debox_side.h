@@ -81,7 +81,9 @@ class DeboxSide {
   void want_kinds(const std::vector<uint32_t>& kinds);
   // Whole records of calls that took at least so long; UINT64_MAX: of none.
   void want_records(uint64_t at_least_ns);
-  Result<> take_records(const std::function<void(SlowCall&&)>& each);
+  // So many at a time: they may come as fast as they are taken. Returns whether there may be more.
+  static constexpr size_t most_records = 1024;
+  Result<bool> take_records(const std::function<void(SlowCall&&)>& each);
 
   [[nodiscard]] int records_fd() const;  // readable when there are some
 

@@ -310,6 +310,17 @@ TEST_F(DeboxToolTest, StacksOfShortLivedProgramsHaveNames) {
   EXPECT_EQ(reads.size(), 2U);
 }
 
+// Calls may come as fast as records of them are read; of all but the slowest none are wanted.
+TEST_F(DeboxToolTest, AFloodOfCallsDoesNotDrownIt) {
+  const Finished done =
+      run_pkprof({"debox", "--", testnet::sibling("pk_syscall_static"), "3000000"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  uint64_t lost = 0;
+  if (const size_t at = done.out.find(" records were lost"); at != std::string::npos)
+    lost = std::stoull(done.out.substr(done.out.rfind(' ', at - 1) + 1));
+  EXPECT_LT(lost, 300'000) << done.out;
+}
+
 TEST_F(DeboxToolTest, LooksAtSomeCallsOnly) {
   const Finished done = run_pkprof({"debox", "--filter", "clock_nanosleep", "--", "sleep", "0.1"});
   EXPECT_EQ(done.status, 0) << done.err;
