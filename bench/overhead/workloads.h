@@ -17,8 +17,8 @@ struct Workload {
   // Once, before the first slice. An error is why the workload cannot be had here.
   std::function<Result<>(Stage&)> prepare;
   std::function<Result<double>(Stage&, double seconds)> slice;
-  // A slice is that many runs, each a part of the time, and counts as their mean. What two ends of a
-  // connection settle into differs from run to run, however long one is.
+  // A slice is that many runs, each a part of the time, and counts as their mean. What two ends of
+  // a connection settle into differs from run to run, however long one is.
   int parts = 1;
 };
 
