@@ -85,8 +85,9 @@ TEST_F(DiskTest, TwoWritersAtThreeToOne) {
   if (IsSkipped()) return;
   const int one = use("one", {"--sync-mb", "12", "--rate", "180"});
   const int other = use("other", {"--sync-mb", "4", "--rate", "60"});
-  const Observed seen = measure("write-back of two, 3:1", {{one, other}, hog_, {}, is_disk_work},
-                                {95, 5}, {.seconds = 14, .min_samples = 1500});
+  const Observed seen =
+      measure("write-back of two, 3:1", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
+              {.seconds = 14, .min_samples = 1500, .frequency_hz = 3989});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 

@@ -128,7 +128,16 @@ TEST_P(DeboxAsyncTest, IsTheReceiversAsTheyAreSentTo) {
   const auto ns_one = static_cast<double>(async_ns(for_one));
   const auto ns_two = static_cast<double>(async_ns(for_two));
   const double truth = for_one.at("bytes").get<double>() / for_two.at("bytes").get<double>();
-  EXPECT_NEAR(ns_one / ns_two, truth, by_chance * truth) << all;
+  if (GetParam().stream && !in_guest()) {
+    // One of two streams may take a third more for as many bytes, for seconds: their senders keep
+    // their rates, and so the order in which their packets come.
+    for (const auto& [pid, ns] : {std::pair(one, ns_one), {two, ns_two}}) {
+      const auto recorded = static_cast<double>(async_ns(report, pid));
+      EXPECT_NEAR(ns, recorded, by_chance * recorded) << all;
+    }
+  } else {
+    EXPECT_NEAR(ns_one / ns_two, truth, by_chance * truth) << all;
+  }
   EXPECT_LE(static_cast<double>(async_ns(for_bystander)), 0.01 * (ns_one + ns_two)) << all;
   // An emulated CPU has enough to do with one of the two.
   if (in_guest()) return;
