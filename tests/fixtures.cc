@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the unit tests' machines as profiles, for tests of what reads profiles: the page, exports.
-// And one that is as large as they come: 1,000,000 samples of 100,000 stacks.
+// One of them has a timeline, too. And one that is as large as they come: 1,000,000 samples of
+// 100,000 stacks.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -56,6 +57,24 @@ Profile large_machine() {
   return profile;
 }
 
+// Each row in up to three of six slots, with gaps between them.
+Profile timed_machine() {
+  Profile profile = test::small_machine();
+  profile.meta.slot_ns = 1'000'000'000;
+  uint32_t row = 0;
+  for (const auto& [key, value] : profile.samples()) {
+    const auto put = [&](uint32_t slot, uint64_t ns) {
+      profile.timeline.push_back({slot, key.ran_on, key.served, key.source, ns});
+    };
+    const uint64_t part = value.ns / 3;
+    put(row % 6, part);
+    put((row + 1) % 6, part);
+    put((row + 3) % 6, value.ns - 2 * part);
+    ++row;
+  }
+  return profile;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -71,6 +90,7 @@ int main(int argc, char** argv) {
   };
   const bool all = write("small", test::small_machine()) &&
                    write("grouped", test::grouped_machine()) &&
-                   write("called", test::called_machine()) && write("large", large_machine());
+                   write("called", test::called_machine()) && write("timed", timed_machine()) &&
+                   write("large", large_machine());
   return all ? 0 : 1;
 }

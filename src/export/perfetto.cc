@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "export/exported_stacks.h"
@@ -15,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of what is no process, or of processes that have no number of their own.
+// Of what is no process, and of processes whose number another had before, or that have none.
 constexpr uint32_t first_other = 1U << 30;
 
 class Trace {
@@ -26,8 +27,10 @@ class Trace {
   Json run() {
     for (const TimelineCell& cell : profile_.timeline) add(cell);
     Json events = Json::array();
+    std::set<uint32_t> numbers;
     for (const auto& [label, counters] : counters_) {
-      const uint32_t pid = number_of(label);
+      uint32_t pid = number_of(label);
+      if (!numbers.insert(pid).second) pid = first_other + label;
       events.push_back({{"name", "process_name"},
                         {"ph", "M"},
                         {"pid", pid},

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exports in the programs they are for: speedscope, in a browser, and the Firefox Profiler's command
-// line. What these say is compared with the folded stacks of the same profile, which the unit tests
-// compare with its samples. PKPROF: the program; FIXTURES: profiles that tests/fixtures.cc wrote.
+// Exports in the programs they are for: speedscope and Chrome's trace viewer, in a browser, and the
+// Firefox Profiler's command line. What these say is compared with the folded stacks of the same
+// profile, which the unit tests compare with its samples, or with the samples. PKPROF: the program;
+// FIXTURES: profiles that tests/fixtures.cc wrote.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -91,16 +93,16 @@ describe("the Firefox Profiler", () => {
   }
 });
 
-describe("speedscope", () => {
-  let browser;
-  before(async () => {
-    browser = await puppeteer.launch({
-      executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-      args: ["--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader"],
-    });
+let browser;
+before(async () => {
+  browser = await puppeteer.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader"],
   });
-  after(() => browser?.close());
+});
+after(() => browser?.close());
 
+describe("speedscope", () => {
   // The way its own command line opens a file.
   async function open(file) {
     const script = `${file}.js`;
@@ -149,4 +151,81 @@ describe("speedscope", () => {
       await page.close();
     });
   }
+});
+
+// What was chrome://tracing. Go's tools bring it along, with what browsers no longer have.
+describe("Chrome's trace viewer", () => {
+  const goroot = execFileSync("go", ["env", "GOROOT"], { encoding: "utf8" }).trim();
+  const page = `<!DOCTYPE html><meta charset="utf-8">
+    <script src="/webcomponents.min.js"></script><link rel="import" href="/trace_viewer_full.html">
+    <script>document.addEventListener("WebComponentsReady", () => { window.ready = true; });</script>`;
+  const file = (name) => readFileSync(join(goroot, "src/cmd/trace/static", name));
+  const parts = {
+    "/": () => page,
+    "/webcomponents.min.js": () => file("webcomponents.min.js"),
+    "/trace_viewer_full.html": () => file("trace_viewer_full.html"),
+  };
+  let server;
+  before(async () => {
+    server = createServer((request, response) => {
+      response.setHeader("Content-Type", "text/html; charset=utf-8");
+      const part = parts[request.url];
+      response.writeHead(part ? 200 : 404).end(part?.());  // browsers ask for an icon, too
+    });
+    await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+  });
+  after(() => server.close());
+
+  // Of each process that it shows: the time that each series of each counter amounts to, in ms.
+  async function counters(trace) {
+    const tab = await browser.newPage();
+    await tab.goto(`http://127.0.0.1:${server.address().port}/`);
+    await tab.waitForFunction(() => window.ready);
+    const processes = await tab.evaluate(async (text) => {
+      const model = new tr.Model();
+      const options = new tr.importer.ImportOptions();
+      options.shiftWorldToZero = false;
+      await new tr.importer.Import(model, options).importTraces([text]);
+      if (model.hasImportWarnings) throw new Error(model.importWarnings[0].message);
+      return model.getAllProcesses().map((process) => {
+        const series = Object.values(process.counters).flatMap((counter) =>
+          counter.series.map(({ name, samples }) => {
+            let sum = 0;
+            for (const [i, { timestamp, value }] of samples.entries())
+              if (i + 1 < samples.length) sum += (value / 100) * (samples[i + 1].timestamp - timestamp);
+            return [`${counter.name}: ${name}`, Math.round(sum * 1e3) / 1e3];
+          }),
+        );
+        return { name: process.name, ...Object.fromEntries(series.sort()) };
+      });
+    }, trace);
+    await tab.close();
+    return processes;
+  }
+
+  test("has each process's time, of its own, received and taken from it", async () => {
+    const profile = JSON.parse(readFileSync(exported("timed", "json"), "utf8"));
+    const wanted = profile.labels.map(() => new Map());
+    const add = (label, series, ns) =>
+      wanted[label].set(series, (wanted[label].get(series) ?? 0) + ns / 1e6);
+    for (const { ran_on, served, source, ns } of profile.samples) {
+      const from = profile.labels[ran_on];
+      const to = profile.labels[served];
+      const own_work = /^kthread:/.test(source);
+      const async = ran_on !== served || own_work || /^(softirq|irq|ipi|timer|work):/.test(source);
+      if (to.kind !== "process") add(served, "for it: time", ns);
+      else if (async) add(served, "for it: async kernel", ns);
+      else add(served, source === "user" ? "for it: user" : "for it: own kernel", ns);
+      if (to.kind === "process" && async) add(served, `async: ${source}`, ns);
+      if (from.kind === "process" && ran_on !== served && !own_work)
+        add(ran_on, "stolen: time", ns);
+    }
+    const sorted = (all) => all.map((one) => JSON.stringify(one)).sort();
+    const shown = await counters(readFileSync(exported("timed", "perfetto"), "utf8"));
+    const expected = wanted.map((series) => Object.fromEntries([...series].sort()));
+    assert.deepEqual(sorted(shown.map(({ name: _, ...series }) => series)), sorted(expected));
+    const names = shown.map(({ name }) => name);
+    assert.equal(names.filter((name) => name === "redis-server:900").length, 2, "of one number");
+    assert.ok(names.includes("nginx:812") && names.includes("IDLE"));
+  });
 });

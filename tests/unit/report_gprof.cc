@@ -21,8 +21,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Two cycles, of two and of three; one function that calls itself; one with several callers.
+// Two cycles, of two and of three; one function that calls itself; one with several callers. It
+// runs for some ticks of gprof's clock, however fast the machine: main is in the graph by its time
+// alone.
 constexpr const char* program = R"(
+#include <time.h>
 volatile long sink;
 static void burn(void) { for (long i = 0; i < 300000; ++i) sink += i; }
 void leaf(void) { burn(); }
@@ -35,7 +38,13 @@ void two(int n) { if (n > 0) three(n - 1); }
 void one(int n) { if (n > 0) two(n - 1); leaf(); }
 void three(int n) { if (n > 0) one(n - 1); if (n > 5) two(n - 2); }
 void outer(void) { even(20); leaf(); again(10); }
-int main(void) { for (int i = 0; i < 3; ++i) outer(); odd(9); one(12); leaf(); return 0; }
+int main(void) {
+  for (int i = 0; i < 3; ++i) outer();
+  odd(9);
+  one(12);
+  do leaf(); while (clock() < CLOCKS_PER_SEC / 5);
+  return 0;
+}
 )";
 
 // Stacks of that program that have all of its calls among them.
