@@ -263,6 +263,15 @@ static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data
 	return pk_count(c, key, charge->ns, charge->samples);
 }
 
+/*
+ * The idle task is where it was met before, and no softirq runs: it is idle again. To find the way
+ * up its stack would take most of what a sample of an idle CPU costs, whose caches are cold.
+ */
+static __always_inline bool pk_is_idle_again(struct pk_cpu *c, struct task_struct *task, __u64 ip)
+{
+	return !task->pid && ip == c->idle_ip && !pk_serving_softirq(c);
+}
+
 #define PK_LONGEST_SAMPLE_NS 100000
 
 /* What a sample cost. One that took longer than any does was itself interrupted, by the host. */
@@ -352,6 +361,9 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	charge->ran_on = pk_current_label(c, task);
 	if ((__s64)ctx->regs.rip > 0) {
 		charge->kind = PK_USER;
+	} else if (pk_is_idle_again(c, task, ctx->regs.rip)) {
+		charge->kind = PK_IDLING;
+		c->idle = 1;
 	} else {
 		len = bpf_get_stack(ctx, s->stack.ip, sizeof(s->stack.ip), 0);
 		place = pk_read_place(s, len > 0 ? (__u64)len / 8 : 0);
@@ -364,8 +376,8 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 			pk_sample_own(c, ctx, task, &s->stack, charge);
 			goto out;
 		}
-		if (config.debox) {
-			; /* nobody reads the stacks */
+		if (config.debox || (!place->async && !task->pid)) {
+			; /* nobody reads the stacks, or that of being idle */
 		} else if (len > 0) {
 			s->stack.depth = place->depth;
 			charge->kstack = pk_store_stack(c, place->hash, &s->stack);
@@ -379,6 +391,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 		if (task->pid == 0) {
 			charge->kind = PK_IDLING;
 			c->idle = 1;
+			c->idle_ip = ctx->regs.rip;
 		} else if (task->flags & PF_KTHREAD) {
 			pk_sample_thread(c, place, charge);
 			goto out;

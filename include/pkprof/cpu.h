@@ -126,6 +126,7 @@ struct pk_cpu {
 	__u8 watched;     /* the hooks were on at the last sample and at this one */
 	__u8 disks_watched; /* and those on disk requests */
 	__u8 pad2[5];
+	__u64 idle_ip;    /* where the idle task was met last */
 	struct pk_charge sample; /* what is being sampled */
 	__u64 plain;      /* see pk_plain() */
 	__u64 expiring;   /* timer whose function runs, or ran last */
