@@ -184,7 +184,6 @@ void Processes::read_image(Instance& instance, Image& image) {
   // Only while it still runs that image: a later exec has other mappings.
   if (&image == &instance.images.back() && instance.died == UINT64_MAX) {
     if (!symbols_.read_proc(image.key, instance.pid)) ++unreadable_;
-    symbols_.set_pid(image.key, instance.pid);
   }
 }
 

@@ -23,7 +23,8 @@ constexpr size_t group_width = 30;
 constexpr std::array numbers = {Column::seems, Column::user,  Column::own,
                                 Column::async, Column::costs, Column::stolen};
 constexpr size_t header_lines = 5;
-constexpr size_t least_rows = 4;  // before the totals go
+constexpr size_t most_totals = 6;  // of one line
+constexpr size_t least_rows = 4;   // before the totals go
 
 size_t width_of(const Line& line) {
   size_t width = 0;
@@ -91,9 +92,8 @@ Line bar(const std::vector<Kind>& kinds, uint64_t whole, size_t width) {
 }
 
 Line parts_line(const char* title, const std::vector<Table::Part>& parts, uint64_t whole) {
-  constexpr size_t most = 6;
   Line line = {{title, Tone::dim}};
-  for (const auto& [name, ns] : parts | std::views::take(most)) {
+  for (const auto& [name, ns] : parts) {
     if (reads_zero(ns, whole)) break;
     line.push_back({name + " "});
     line.push_back({percent(ns, whole) + "  ", Tone::async});
@@ -136,8 +136,8 @@ std::vector<Line> View::header(size_t width) const {
     legend.push_back({percent(kind.ns, whole) + "  "});
   }
   lines.push_back(std::move(legend));
-  lines.push_back(parts_line("async: ", table_->async_by_source(), whole));
-  lines.push_back(parts_line("for:   ", table_->async_by_party(), whole));
+  lines.push_back(parts_line("async: ", table_->async_by_source(most_totals), whole));
+  lines.push_back(parts_line("for:   ", table_->async_by_party(most_totals), whole));
   for (Line& line : lines) line = fitted(std::move(line), width, options_.unicode);
   return lines;
 }
@@ -168,14 +168,15 @@ Line View::row_line(const TableRow& row, size_t width) const {
   const bool path = table_options_.by == By::cgroup || table_options_.by == By::exe;
   const size_t room = grouped ? group_width : name_width;
   const size_t indent = std::min(2 * row.depth, room / 2);
-  const std::string name = path ? fit_tail(row.name, room, options_.unicode)
-                                : fit(row.name, room - indent, options_.unicode);
+  const std::string whole_name = table_->name(row);
+  const std::string name = path ? fit_tail(whole_name, room, options_.unicode)
+                                : fit(whole_name, room - indent, options_.unicode);
   const LedgerRow& of = table_->ledger_row(row);
   const uint64_t whole = profile_->meta.duration_ns;
   const auto number = [&](uint64_t ns) {
     return pad_left(percent_or_dash(ns, whole), number_width);
   };
-  Line line = {{pad_left(row.id, id_width()) + " "},
+  Line line = {{pad_left(table_->id(row), id_width()) + " "},
                {pad_right(std::string(indent, ' ') + name, room)},
                {number(of.seems_ns)},
                {number(of.user_ns), Tone::user},
@@ -251,12 +252,11 @@ Screen View::draw(size_t width, size_t height) {
     screen.lines.push_back(
         fitted({{"pkprof top: the first figures come in a moment"}}, width, options_.unicode));
   } else if (page_ == Page::process) {
-    const auto it = std::ranges::find(table_->rows(), selected_, &TableRow::key);
-    const std::vector<Line> lines =
-        it == table_->rows().end()
-            ? std::vector<Line>{{{selected_name_, Tone::strong}},
-                                {{"took no time just now", Tone::dim}}}
-            : detail_lines(*profile_, *table_, *it, table_options_.by, width, options_.unicode);
+    const auto row = row_named(selected_);
+    const std::vector<Line> lines = !row ? std::vector<Line>{{{selected_name_, Tone::strong}},
+                                                             {{"took no time just now", Tone::dim}}}
+                                         : detail_lines(*profile_, *table_, table_->rows()[*row],
+                                                        table_options_.by, width, options_.unicode);
     draw_pages(screen, lines, width, room);
   } else {
     draw_list(screen, width, room);

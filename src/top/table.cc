@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cctype>
 #include <functional>
+#include <map>
 #include <ranges>
+#include <tuple>
 
 #include "model/source.h"
 #include "report/clean.h"
@@ -39,18 +41,17 @@ uint64_t value_of(const LedgerRow& row, Column column) {
   }
 }
 
-template <typename Id>
-void add_to(std::vector<std::pair<Id, uint64_t>>& parts, Id id, uint64_t ns) {
-  const auto it = std::ranges::find(parts, id, &std::pair<Id, uint64_t>::first);
-  if (it == parts.end())
-    parts.emplace_back(id, ns);
-  else
-    it->second += ns;
-}
-
-template <typename Id>
-void most_first(std::vector<std::pair<Id, uint64_t>>& parts) {
-  std::ranges::stable_sort(parts, std::greater(), &std::pair<Id, uint64_t>::second);
+// The numbers with the largest sums, the most first.
+std::vector<std::pair<uint32_t, uint64_t>> largest(std::vector<uint64_t> sums, size_t most) {
+  std::vector<std::pair<uint32_t, uint64_t>> parts;
+  for (uint32_t what = 0; what < sums.size(); ++what)
+    if (sums[what]) parts.emplace_back(what, sums[what]);
+  const size_t kept = std::min(most, parts.size());
+  std::ranges::partial_sort(
+      parts, parts.begin() + static_cast<ptrdiff_t>(kept), {},
+      [](const auto& part) { return std::pair(UINT64_MAX - part.second, part.first); });
+  parts.resize(kept);
+  return parts;
 }
 
 }  // namespace
@@ -72,25 +73,43 @@ std::string_view short_source(std::string_view source) {
   return source.starts_with(softirq) ? source.substr(softirq.size()) : source;
 }
 
+void Shares::settle() {
+  std::ranges::sort(all_, {}, [](const Share& s) { return std::pair(s.group, s.what); });
+  size_t kept = 0;
+  for (const Share& share : all_) {
+    if (kept && all_[kept - 1].group == share.group && all_[kept - 1].what == share.what)
+      all_[kept - 1].ns += share.ns;
+    else
+      all_[kept++] = share;
+  }
+  all_.resize(kept);
+  std::ranges::sort(all_, {},
+                    [](const Share& s) { return std::tuple(s.group, UINT64_MAX - s.ns, s.what); });
+}
+
+std::span<const Shares::Share> Shares::of(GroupId group) const {
+  const auto [begin, end] = std::ranges::equal_range(all_, group, {}, &Share::group);
+  return {begin, end};
+}
+
 Table::Table(const Profile& profile, const TableOptions& options)
     : profile_(profile), options_(options), ledger_(build_ledger(profile, {}, options.by)) {
   add_flows();
   for (size_t i = 0; i < ledger_.processes.size(); ++i)
-    if (is_wanted(ledger_.processes[i])) rows_.push_back(row_of(i));
-  std::ranges::stable_sort(
-      rows_, [this](const TableRow& a, const TableRow& b) { return is_before(a, b); });
-  if (options_.tree && (options_.by == By::pid || options_.by == By::thread)) make_tree();
+    if (is_wanted(ledger_.processes[i])) rows_.push_back({i});
+  sort();
+  if (options_.tree && is_by_process()) make_tree();
 }
 
 void Table::add_flows() {
   for (const Flow& flow : ledger_.flows) {
     const bool process = ledger_.groups[flow.served].kind != GroupKind::special;
     if (process && (flow.ran_on != flow.served || is_asynchronous(profile_.text(flow.source))))
-      add_to(async_[flow.served], flow.source, flow.ns);
-    if (is_taken(profile_, ledger_, flow)) add_to(worked_for_[flow.ran_on], flow.served, flow.ns);
+      async_.add(flow.served, flow.source, flow.ns);
+    if (is_taken(profile_, ledger_, flow)) worked_for_.add(flow.ran_on, flow.served, flow.ns);
   }
-  for (auto& [group, parts] : async_) most_first(parts);
-  for (auto& [group, parts] : worked_for_) most_first(parts);
+  async_.settle();
+  worked_for_.settle();
 }
 
 bool Table::is_wanted(const LedgerRow& row) const {
@@ -105,47 +124,55 @@ bool Table::is_wanted(const LedgerRow& row) const {
          has(group.name);
 }
 
-TableRow Table::row_of(size_t number) const {
-  const LedgerRow& row = ledger_.processes[number];
-  const Group& group = ledger_.groups[row.group];
-  const Label& label = profile_.labels()[row.label];
-  TableRow to;
-  to.row = number;
-  if (options_.by == By::pid || options_.by == By::thread) {
-    to.id = label.pid_text();
-    to.key = to.id + "/" + std::to_string(label.start_ns);
-    if (options_.by == By::thread) {
-      const std::string thread = group.thread ? std::to_string(group.thread) : "-";
-      to.id += "/" + thread;
-      to.key += "/" + thread;
-    }
-    const std::string comm = group.name.empty() ? label.comm : group.name;
-    to.name = clean(label.kthread ? "[" + comm + "]" : comm, options_.unicode);
-  } else {
-    to.id = std::to_string(group.processes.size());
-    to.key = std::string(to_string(group.kind)) + "/" + group.name;
-    to.name = party(row.group);
-  }
-  return to;
+std::string Table::id(const TableRow& row) const {
+  const LedgerRow& of = ledger_row(row);
+  const Group& group = ledger_.groups[of.group];
+  if (!is_by_process()) return std::to_string(group.processes.size());
+  std::string id = profile_.labels()[of.label].pid_text();
+  if (options_.by == By::thread) id += "/" + (group.thread ? std::to_string(group.thread) : "-");
+  return id;
+}
+
+std::string Table::name(const TableRow& row) const {
+  const LedgerRow& of = ledger_row(row);
+  if (!is_by_process()) return party(of.group);
+  const Group& group = ledger_.groups[of.group];
+  const Label& label = profile_.labels()[of.label];
+  const std::string& comm = group.name.empty() ? label.comm : group.name;
+  return clean(label.kthread ? "[" + comm + "]" : comm, options_.unicode);
+}
+
+std::string Table::key(const TableRow& row) const {
+  const LedgerRow& of = ledger_row(row);
+  const Group& group = ledger_.groups[of.group];
+  if (!is_by_process()) return std::string(to_string(group.kind)) + "/" + group.name;
+  return id(row) + "/" + std::to_string(profile_.labels()[of.label].start_ns);
 }
 
 // Most first, names and numbers in their order; what is equal as the ledger has it.
-bool Table::is_before(const TableRow& a, const TableRow& b) const {
-  const TableRow& first = options_.reverse ? b : a;
-  const TableRow& second = options_.reverse ? a : b;
-  if (options_.sort == Column::name) return first.name < second.name;
-  if (options_.sort == Column::id) {
-    const auto order = [this](const TableRow& row) {
+void Table::sort() {
+  const auto order = [this](const auto& value) {
+    const bool most_first = options_.sort != Column::id && options_.sort != Column::name;
+    std::vector<std::pair<decltype(value(rows_[0])), TableRow>> keyed;
+    keyed.reserve(rows_.size());
+    for (const TableRow& row : rows_) keyed.emplace_back(value(row), row);
+    std::ranges::stable_sort(keyed, [&](const auto& a, const auto& b) {
+      return most_first != options_.reverse ? b.first < a.first : a.first < b.first;
+    });
+    std::ranges::transform(keyed, rows_.begin(), [](const auto& pair) { return pair.second; });
+  };
+  if (options_.sort == Column::name)
+    order([this](const TableRow& row) { return name(row); });
+  else if (options_.sort == Column::id)
+    order([this](const TableRow& row) {
       const LedgerRow& of = ledger_row(row);
       const Group& group = ledger_.groups[of.group];
-      return std::pair<uint64_t, uint64_t>(options_.by == By::pid || options_.by == By::thread
-                                               ? profile_.labels()[of.label].pid
-                                               : UINT64_MAX - group.processes.size(),
-                                           group.thread);
-    };
-    return order(first) < order(second);
-  }
-  return value_of(ledger_row(first), options_.sort) > value_of(ledger_row(second), options_.sort);
+      return std::pair<uint64_t, uint64_t>(
+          is_by_process() ? profile_.labels()[of.label].pid : UINT64_MAX - group.processes.size(),
+          group.thread);
+    });
+  else
+    order([this](const TableRow& row) { return value_of(ledger_row(row), options_.sort); });
 }
 
 // Rows whose parent is not among them are at the top. Threads are below their process's parent.
@@ -203,12 +230,10 @@ std::string Table::why(const TableRow& row) const {
   const LedgerRow& of = ledger_row(row);
   const uint64_t whole = profile_.meta.duration_ns;
   std::vector<std::pair<uint64_t, std::string>> parts;
-  if (const auto it = async_.find(of.group); it != async_.end())
-    for (const auto& [id, ns] : it->second | std::views::take(most_parts))
-      parts.emplace_back(ns, source(id) + " " + percent(ns, whole));
-  if (const auto it = worked_for_.find(of.group); it != worked_for_.end())
-    for (const auto& [id, ns] : it->second | std::views::take(most_parts))
-      parts.emplace_back(ns, "for " + party(id) + " " + percent(ns, whole));
+  for (const auto& [group, id, ns] : async_.of(of.group) | std::views::take(most_parts))
+    parts.emplace_back(ns, source(id) + " " + percent(ns, whole));
+  for (const auto& [group, id, ns] : worked_for_.of(of.group) | std::views::take(most_parts))
+    parts.emplace_back(ns, "for " + party(id) + " " + percent(ns, whole));
   std::ranges::stable_sort(parts, std::greater(), &std::pair<uint64_t, std::string>::first);
   std::string text;
   for (const auto& [ns, part] : parts) {
@@ -218,25 +243,22 @@ std::string Table::why(const TableRow& row) const {
   return text;
 }
 
-std::vector<Table::Part> Table::async_by_source() const {
-  std::vector<std::pair<StringId, uint64_t>> sums;
-  for (const auto& [group, parts] : async_)
-    for (const auto& [id, ns] : parts) add_to(sums, id, ns);
-  most_first(sums);
+std::vector<Table::Part> Table::async_by_source(size_t most) const {
+  std::vector<uint64_t> sums;
+  for (const auto& [group, id, ns] : async_.all()) {
+    if (id >= sums.size()) sums.resize(id + 1);
+    sums[id] += ns;
+  }
   std::vector<Part> out;
-  out.reserve(sums.size());
-  for (const auto& [id, ns] : sums) out.emplace_back(source(id), ns);
+  for (const auto& [id, ns] : largest(std::move(sums), most)) out.emplace_back(source(id), ns);
   return out;
 }
 
-std::vector<Table::Part> Table::async_by_party() const {
-  std::vector<std::pair<GroupId, uint64_t>> sums;
-  for (const auto& [group, parts] : async_)
-    for (const auto& [id, ns] : parts) add_to(sums, group, ns);
-  most_first(sums);
+std::vector<Table::Part> Table::async_by_party(size_t most) const {
+  std::vector<uint64_t> sums(ledger_.groups.size());
+  for (const auto& [group, id, ns] : async_.all()) sums[group] += ns;
   std::vector<Part> out;
-  out.reserve(sums.size());
-  for (const auto& [id, ns] : sums) out.emplace_back(party(id), ns);
+  for (const auto& [id, ns] : largest(std::move(sums), most)) out.emplace_back(party(id), ns);
   return out;
 }
 

@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,11 +30,27 @@ struct TableOptions {
 };
 
 struct TableRow {
-  size_t row = 0;  // of Ledger::processes
-  std::string id;
-  std::string name;  // cleaned
-  std::string key;   // the same for the same process or group in every profile
+  size_t row = 0;    // of Ledger::processes
   size_t depth = 0;  // in the tree
+};
+
+// Times by group and by something else that has a number. They are put in, then settled, then asked
+// for.
+class Shares {
+ public:
+  struct Share {
+    GroupId group = 0;
+    uint32_t what = 0;
+    uint64_t ns = 0;
+  };
+  void add(GroupId group, uint32_t what, uint64_t ns) { all_.push_back({group, what, ns}); }
+  void settle();  // adds up what is alike
+  // Of one group, the most first.
+  [[nodiscard]] std::span<const Share> of(GroupId group) const;
+  [[nodiscard]] const std::vector<Share>& all() const { return all_; }
+
+ private:
+  std::vector<Share> all_;
 };
 
 class Table {
@@ -47,20 +63,28 @@ class Table {
   [[nodiscard]] const LedgerRow& ledger_row(const TableRow& row) const {
     return ledger_.processes[row.row];
   }
+  // What stands in a row's first columns; the name is cleaned.
+  [[nodiscard]] std::string id(const TableRow& row) const;
+  [[nodiscard]] std::string name(const TableRow& row) const;
+  // The same for the same process or group in every profile.
+  [[nodiscard]] std::string key(const TableRow& row) const;
   // "NET_RX 12.3, TIMER 0.4": by what asynchronous work it was served, the most first; and for whom
   // it worked: "for nginx[33] 20.1". Cleaned.
   [[nodiscard]] std::string why(const TableRow& row) const;
-  // Of all: asynchronous work by source, and by whom it was for; the most first.
+  // Of all: asynchronous work by source, and by whom it was for; the `most` that have most of it,
+  // the most first.
   using Part = std::pair<std::string, uint64_t>;  // cleaned; nanoseconds
-  [[nodiscard]] std::vector<Part> async_by_source() const;
-  [[nodiscard]] std::vector<Part> async_by_party() const;
+  [[nodiscard]] std::vector<Part> async_by_source(size_t most) const;
+  [[nodiscard]] std::vector<Part> async_by_party(size_t most) const;
 
  private:
   void add_flows();
   [[nodiscard]] bool is_wanted(const LedgerRow& row) const;
-  [[nodiscard]] TableRow row_of(size_t number) const;
-  [[nodiscard]] bool is_before(const TableRow& a, const TableRow& b) const;
+  void sort();
   void make_tree();
+  [[nodiscard]] bool is_by_process() const {
+    return options_.by == By::pid || options_.by == By::thread;
+  }
   [[nodiscard]] std::string party(GroupId id) const;
   [[nodiscard]] std::string source(StringId id) const;
 
@@ -68,9 +92,8 @@ class Table {
   const TableOptions options_;
   const Ledger ledger_;
   std::vector<TableRow> rows_;
-  // By group, the most first.
-  std::map<GroupId, std::vector<std::pair<StringId, uint64_t>>> async_;
-  std::map<GroupId, std::vector<std::pair<GroupId, uint64_t>>> worked_for_;
+  Shares async_;       // by who was served, and source
+  Shares worked_for_;  // by who was on the CPU, and who was served
 };
 
 // "softirq:NET_RX" as "NET_RX"; the rest as it is. Not cleaned.

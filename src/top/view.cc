@@ -23,13 +23,18 @@ void View::rebuild() {
   if (profile_) table_ = std::make_unique<const Table>(*profile_, table_options_);
 }
 
+std::optional<size_t> View::row_named(const std::string& key) const {
+  const auto& rows = table_->rows();
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (table_->key(rows[i]) == key) return i;
+  return {};
+}
+
 // The selected one where it is; another in its place when it is gone.
 std::optional<size_t> View::selected_row() const {
   if (!table_ || table_->rows().empty()) return {};
-  if (!selected_.empty()) {
-    const auto it = std::ranges::find(table_->rows(), selected_, &TableRow::key);
-    if (it != table_->rows().end()) return static_cast<size_t>(it - table_->rows().begin());
-  }
+  if (!selected_.empty())
+    if (const auto row = row_named(selected_)) return row;
   return std::min(position_, table_->rows().size() - 1);
 }
 
@@ -47,8 +52,8 @@ View::Ask View::press(const Key& key) {
     }
     case Key::Kind::enter:
       if (const auto row = selected_row(); page_ == Page::list && row) {
-        selected_ = table_->rows()[*row].key;
-        selected_name_ = table_->rows()[*row].name;
+        selected_ = table_->key(table_->rows()[*row]);
+        selected_name_ = table_->name(table_->rows()[*row]);
         page_ = Page::process;
         first_ = 0;
       }
@@ -186,7 +191,7 @@ void View::move(const Key& key) {
   if (!table_ || table_->rows().empty()) return;
   position_ = std::min(at, table_->rows().size() - 1);
   // At the top it is whoever is first, as in top(1).
-  selected_ = position_ ? table_->rows()[position_].key : "";
+  selected_ = position_ ? table_->key(table_->rows()[position_]) : "";
 }
 
 void View::sort_by(int step) {

@@ -51,6 +51,7 @@ class View {
   void group_by(By by);
   Ask toggle_threads();
   void rebuild();
+  [[nodiscard]] std::optional<size_t> row_named(const std::string& key) const;
   [[nodiscard]] std::optional<size_t> selected_row() const;
 
   [[nodiscard]] std::vector<Line> header(size_t width) const;
