@@ -348,6 +348,12 @@ uint64_t Processes::standing_for(uint64_t label) const {
   return label;
 }
 
+uint64_t Processes::program_of(uint64_t label) {
+  const auto known = known_.find(label);
+  if (known == known_.end()) return standing_for(label);
+  return has_ended(known->second) ? fold_label_of(label) : label;
+}
+
 void Processes::forget(uint64_t label) {
   const auto it = known_.find(label);
   const Known& known = it->second;

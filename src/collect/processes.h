@@ -51,6 +51,8 @@ class Processes {
   void fold();
   // The label that stands for this one; itself, if it was not folded.
   [[nodiscard]] uint64_t standing_for(uint64_t label) const;
+  // The label that would stand for this one, if it has ended and were folded; itself, if it lives.
+  [[nodiscard]] uint64_t program_of(uint64_t label);
   [[nodiscard]] uint64_t folded() const { return folded_count_; }
   // Lives of pids that something is known of.
   [[nodiscard]] size_t lives() const { return instances_.size() - free_.size(); }

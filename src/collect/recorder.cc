@@ -135,6 +135,7 @@ size_t Recorder::resolve_owners(const PartiesOf& parties_of) {
 void Recorder::make_room() {
   if (objects_.size() > limits_.objects) forget_when_objects_worked();
   if (objects_.size() > limits_.objects) forget_objects();
+  if (timeline_.is_full()) shorten_timeline();
   // Nearly everything is like something: this is for a kind of work that turns never see.
   if (spread_.waiting() > limits_.rows / 2) settle_unwatched(Spread::When::last);
   const bool above = is_above(1);
@@ -175,14 +176,32 @@ void Recorder::forget_objects() {
   objects_.clear();
 }
 
+// Most rows stay as they are, and where they are.
 void Recorder::fold_processes() {
   processes_.fold();
-  with_stack_ = 0;
-  Counts rows = std::exchange(rows_, {});
-  for (const auto& [row, c] : rows) count(row, c);
-  rows = std::exchange(objects_, {});
-  for (const auto& [row, c] : rows) count(row, c);
+  Rows changed;
+  for (Counts* rows : {&rows_, &objects_})
+    std::erase_if(*rows, [&](const auto& entry) {
+      if (with_processes_of_now(entry.first) == entry.first) return false;
+      if (rows == &rows_ && has_stack(entry.first.key)) --with_stack_;
+      changed.push_back(entry);
+      return true;
+    });
+  for (const auto& [row, c] : changed) count(row, c);
   timeline_.change_rows([this](const Row& row) { return with_processes_of_now(row); });
+}
+
+// What processes did that have ended, second by second, is their programs' there: of a thousand
+// that came and went in a moment longer slots would tell no less. Of those that live they do.
+void Recorder::shorten_timeline() {
+  timeline_.change_rows([this](const Row& row) {
+    Row to = row;
+    to.key.ran_on = processes_.program_of(row.key.ran_on);
+    if (row.key.served_kind == PK_SERVED_LABEL)
+      to.key.served = processes_.program_of(row.key.served);
+    return to;
+  });
+  timeline_.make_room();
 }
 
 // Takes the stacks off the quarter of the rows that have the least time, of those that have any.

@@ -39,7 +39,7 @@ struct RecorderLimits {
   size_t stack_frames = 6 << 20;  // of all stacks together: four bytes each
   size_t frames = 262144;         // distinct places in code: 40 bytes each, and the names
   size_t objects = 65536;         // rows whose owner is not known yet
-  size_t cells = 65536;           // of the timeline; beyond it, slots are twice as long
+  size_t cells = 65536;           // of the timeline; see shorten_timeline()
 };
 
 class Recorder {
@@ -89,6 +89,7 @@ class Recorder {
   bool take_stacks();
   void keep_stacks();
   void fold_processes();
+  void shorten_timeline();
   [[nodiscard]] bool is_above(double part) const;
   void add_row(const Row& row, const pk_count& count);
   [[nodiscard]] Row with_processes_of_now(const Row& row) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/timeline.h"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -15,7 +16,17 @@ void Timeline::add(const Row& row, uint64_t ns) {
   cell.key.basis = 0;
   cell.key.watched = 0;
   cells_[cell] += ns;
-  while (cells_.size() > max_cells_ && shift_ < 31) make_slots_longer();
+}
+
+void Timeline::make_room() {
+  constexpr uint32_t most_shift = 31;
+  const size_t enough = max_cells_ / 4 * 3;
+  for (bool helps = true; helps && cells_.size() > enough && shift_ < most_shift;) {
+    const size_t before = cells_.size();
+    make_slots_longer();
+    helps = cells_.size() < before / 10 * 9;
+  }
+  full_at_ = std::max(max_cells_, cells_.size() / 4 * 5);
 }
 
 void Timeline::make_slots_longer() {

@@ -14,8 +14,7 @@ namespace pkprof {
 
 class Timeline {
  public:
-  // With more cells than `max_cells`, slots are made twice as long.
-  explicit Timeline(size_t max_cells) : max_cells_(max_cells) {}
+  explicit Timeline(size_t max_cells) : max_cells_(max_cells), full_at_(max_cells) {}
 
   // From here on it is `slot`, of `slot_ns`.
   void begin(uint32_t slot, uint64_t slot_ns) {
@@ -29,6 +28,11 @@ class Timeline {
   void add(const Row& row, uint64_t ns);
   // What rows that become the same have is added up.
   void change_rows(const std::function<Row(const Row&)>& changed);
+  // It has more cells than there should be. make_room() makes slots twice as long, until it has
+  // well fewer, or that does not help: there are as many in any slot, and is_full() lets it be for
+  // a while.
+  [[nodiscard]] bool is_full() const { return cells_.size() > full_at_; }
+  void make_room();
   void each_row(const std::function<void(const Row&)>& visit) const;
 
   // Moves everything into the profile, and forgets it.
@@ -38,6 +42,7 @@ class Timeline {
   void make_slots_longer();
 
   const size_t max_cells_;
+  size_t full_at_;
   std::unordered_map<Row, uint64_t, RowHash> cells_;  // ns
   uint32_t now_ = 0;
   uint64_t slot_ns_ = 0;

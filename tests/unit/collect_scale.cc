@@ -177,6 +177,56 @@ TEST_F(ScaleTest, OfALongTimelineSlotsGetLonger) {
   for (const auto& [slot, ns] : slots) EXPECT_EQ(ns * 1000, profile.meta.slot_ns) << slot;
 }
 
+// Longer slots would not make it shorter, and say less.
+TEST_F(ScaleTest, ManyShortProcessesLeaveTheTimelineItsSlots) {
+  slots_ = 1;
+  constexpr uint32_t slots = 3;
+  constexpr uint32_t in_slot = kLabels / slots - 1;  // so that each keeps its row
+  for (uint32_t slot = 0; slot < slots; ++slot) {
+    for (uint32_t i = 0; i < in_slot; ++i) {
+      const uint32_t pid = kFirstPid + slot * in_slot + i;
+      start(pid, "cc");
+      meet(pid, "cc");
+      for (uint16_t syscall = 1; syscall <= 4; ++syscall) {
+        pk_key key = own(pid, 0);
+        key.kind = PK_OWN;
+        key.syscall = syscall;
+        add(key);
+      }
+      end(pid);
+    }
+    drain();
+  }
+  static_assert(slots * in_slot * 4 > kLimits.cells);
+  const Profile profile = finish();
+  EXPECT_EQ(labels_named(profile, "cc").size(), slots * in_slot + 1) << "and one for the program";
+  EXPECT_EQ(profile.meta.slot_ns, 1000 * kMs);
+  std::map<uint32_t, uint64_t> when;
+  for (const TimelineCell& cell : profile.timeline) when[cell.slot] += cell.ns;
+  EXPECT_EQ(when.size(), slots);
+  for (const auto& [slot, ns] : when) EXPECT_EQ(ns, in_slot * 4 * kMs) << slot;
+}
+
+// A process for each cell, and all of them alive: slots cannot be made so long that it helps.
+TEST_F(ScaleTest, ManyProcessesThatLiveDoNotBlurTheTimeline) {
+  slots_ = 1;
+  const auto self = static_cast<uint64_t>(getpid());  // one that kill(2) finds
+  for (uint32_t slot = 0; slot < 8; ++slot) {
+    for (uint64_t i = 0; i < 2 * kLimits.cells; ++i) {
+      pk_label info{};
+      info.pid = static_cast<uint32_t>(self);
+      processes_.add_label(self << 32 | i, info);
+      pk_key key = own(kFirstPid, 0);
+      key.ran_on = key.served = self << 32 | i;
+      add(key);
+    }
+    drain();
+  }
+  const Profile profile = finish();
+  EXPECT_GE(profile.meta.slot_ns, 2000 * kMs);
+  EXPECT_LE(profile.meta.slot_ns, 16'000 * kMs);
+}
+
 TEST_F(ScaleTest, WhatComesLaterForAFoldedProcessIsItsPrograms) {
   start(kFirstPid, "early");
   meet(kFirstPid, "early");
