@@ -8,7 +8,8 @@
 #
 # Also records with the kernel's functions that a call entered, where functions can be attached to, and
 # the kernel's own function_graph tracer on the same. A guest has them:
-#   tests/vm/run-vm --kernel 6.12 --timeout 3000 --files build/release/pkprof,build/release/debox_calls \
+#   tests/vm/run-vm --kernel 6.12 --timeout 3000 \
+#     --files build/release/pkprof,build/release/debox_calls,build/release/libdebox.so.1 \
 #     --add bench/debox.sh:/debox.sh --add bench/lib.sh:/lib.sh -- bash /debox.sh --bin /usr/local/bin
 #
 # Machines drift: in each round every one of them has a turn, in an order that rotates, and is compared
@@ -112,7 +113,8 @@ done
 for call in getppid read; do
   printf '\n%s, ns a call (median of %d rounds)\n' "$call" "$rounds"
   for way in "${ways[@]}"; do
-    added=$(join "$work/$call.$way.rounds" "$work/$call.plain.rounds" | awk '{ print $2 - $3 }' | median)
+    added=$(awk 'NR == FNR { plain[$1] = $2; next } { print $2 - plain[$1] }' \
+      "$work/$call.plain.rounds" "$work/$call.$way.rounds" | median)
     printf '  %-14s %10.1f   %+10.1f\n' "$way" "$(median <"$work/$call.$way")" "$added"
   done
 done

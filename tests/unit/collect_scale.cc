@@ -180,11 +180,12 @@ TEST_F(ScaleTest, OfALongTimelineSlotsGetLonger) {
 // Longer slots would not make it shorter, and say less.
 TEST_F(ScaleTest, ManyShortProcessesLeaveTheTimelineItsSlots) {
   slots_ = 1;
-  constexpr uint32_t slots = 3;
-  constexpr uint32_t in_slot = kLabels / slots - 1;  // so that each keeps its row
-  for (uint32_t slot = 0; slot < slots; ++slot) {
-    for (uint32_t i = 0; i < in_slot; ++i) {
-      const uint32_t pid = kFirstPid + slot * in_slot + i;
+  constexpr size_t slots = 3;
+  constexpr size_t in_slot = kLabels / slots - 1;  // so that each keeps its row
+  uint32_t pid = kFirstPid;
+  for (size_t slot = 0; slot < slots; ++slot) {
+    for (size_t i = 0; i < in_slot; ++i) {
+      ++pid;
       start(pid, "cc");
       meet(pid, "cc");
       for (uint16_t syscall = 1; syscall <= 4; ++syscall) {
