@@ -112,9 +112,9 @@ class UserSymbols {
   void fork(uint64_t parent, uint64_t child);  // the child starts with the parent's maps
   void exec(uint64_t process);                 // forgets the maps; the next add_map starts anew
   void exit(uint64_t process);                 // forgets the process; no sample of it is to come
-  // Reads /proc/PID/maps for a process that was there before the recording. Also notes the
-  // process's root (/proc/PID/root) so that files of containers are found. A process that is
-  // gone is not an error: it has no maps.
+  // Reads /proc/PID/maps for a process that was there before the recording, and does what set_pid()
+  // does. Also notes the process's root (/proc/PID/root) so that files of containers are found. A
+  // process that is gone is not an error: it has no maps.
   Result<> read_proc(uint64_t process, uint32_t pid);
   // The path of JIT symbols (/tmp/perf-PID.map, in the process's own mount namespace and with its
   // own pid there) is read lazily at the first unknown address in anonymous memory. Also notes
