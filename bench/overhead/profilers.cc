@@ -17,6 +17,9 @@ using testnet::Argv;
 constexpr auto kAttachLimit = 20s;
 // What a sample takes under a load that fills the caches: most of it, to walk a kernel stack.
 constexpr const char* kWaitNs = "25000";
+// Where the network's data passes: of the tracepoints that pkprof looks at, those that run most.
+constexpr const char* kLookedAt[] = {"net_dev_queue", "netif_receive_skb", "sk_data_ready",
+                                     "sock_recv_length"};
 constexpr auto kEndLimit = 60s;  // perf reads all that it has recorded once more
 
 void pause(std::chrono::duration<double> time) {
@@ -43,6 +46,11 @@ Argv Variant::argv(const Stage& stage, int hz) const {
   const std::string ours = stage.bin("pkprof");
   if (info.name == "bare") return {stage.bin("bare_sampler"), rate};
   if (info.name == "wait") return {stage.bin("bare_sampler"), rate, kWaitNs};
+  if (info.name == "looks") {
+    Argv argv = {stage.bin("bare_sampler"), rate, "0"};
+    argv.insert(argv.end(), std::begin(kLookedAt), std::end(kLookedAt));
+    return argv;
+  }
   if (info.name == "pkprof") return {ours, "record", "-a", "-F", rate, "-o", file};
   if (info.name == "pkprof-100") {
     return {ours, "record", "-a", "-F", rate, "--budget", "100", "-o", file};
@@ -62,6 +70,7 @@ std::vector<Variant> all_variants() {
       {{kPlain, ""}, "", ""},
       {{"bare", "bare_sampler HZ"}, "", ""},
       {{"wait", "bare_sampler HZ 25000"}, "", ""},
+      {{"looks", "bare_sampler HZ 0 TRACEPOINT…"}, "", ""},
       {{"pkprof", "pkprof record -a -F HZ -o FILE"}, "", "pkprof.pb.gz"},
       {{"pkprof-100", "pkprof record -a -F HZ --budget 100 -o FILE"}, "", "pkprof-100.pb.gz"},
       {{"sampler", "pkprof record -a -F HZ --no-attribution -o FILE"}, "", "sampler.pb.gz"},

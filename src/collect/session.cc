@@ -233,17 +233,18 @@ Result<> Session::wait() {
     }
     if (now >= end && look_end == UINT64_MAX) break;
     const uint64_t next_turn = budget_->turn(now);
-    if (now >= next_drain) {
-      if (!drain()) break;
-      if (options_.progress) tell_progress();
-      // On the timeline's slots.
-      next_drain = since_ + drain_interval_ns * (1 + (monotonic_ns() - since_) / drain_interval_ns);
-    }
     if (now >= next_interval) {
       auto profile = cut();
       if (!profile || !options_.each(std::move(*profile))) break;
       // None twice for one that came late: we may have been stopped.
       next_interval += interval * (1 + (monotonic_ns() - next_interval) / interval);
+      next_drain = since_ + drain_interval_ns;  // the tables are empty now
+    }
+    if (now >= next_drain) {
+      if (!drain()) break;
+      if (options_.progress) tell_progress();
+      // On the timeline's slots.
+      next_drain = since_ + drain_interval_ns * (1 + (monotonic_ns() - since_) / drain_interval_ns);
     }
     const uint64_t until = std::min({next_drain, next_turn, next_interval, look_end, end});
     const uint64_t then = monotonic_ns();  // turning the hooks on takes a while

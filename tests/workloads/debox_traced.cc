@@ -14,8 +14,6 @@
 namespace pkprof::workload {
 namespace {
 
-constexpr size_t page = 4096;
-
 // The record of a call with the kernel's functions that it entered.
 void say_traced(const std::string& what, const debox_record* r) {
   if (!r) die(what);
@@ -43,7 +41,7 @@ void traced() {
   const int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
   int pipe_fds[2];
   if (zero < 0 || pipe2(pipe_fds, O_CLOEXEC)) die("pipe2");
-  static char data[5][page];
+  static char data[5][4096];  // a page each
   iovec parts[5];
   for (size_t i = 0; i < 5; ++i) parts[i] = {data[i], sizeof data[i]};
   say_traced("readv",
