@@ -17,6 +17,7 @@ namespace pkprof {
 namespace {
 
 constexpr uint64_t enough_runs = 10;  // of a window that counts
+constexpr uint64_t hardly_any = 3;    // of a program in a window of some milliseconds
 constexpr size_t most_windows = 16;   // that are remembered
 
 uint64_t used_ns() {
@@ -78,6 +79,7 @@ CostMeter::CostMeter(ByGroup hook_programs, HookOverhead overhead)
 void CostMeter::watch(HookGroup group, std::vector<int> programs) {
   close();
   hooks_[static_cast<size_t>(group)] = std::move(programs);
+  forget_idle(group);
 }
 
 CostMeter::Runs CostMeter::runs_of(int program) {
@@ -87,14 +89,10 @@ CostMeter::Runs CostMeter::runs_of(int program) {
   return {info.run_time_ns, info.run_cnt};
 }
 
-CostMeter::Runs CostMeter::runs_of(const std::vector<int>& programs) {
-  Runs sum;
-  for (const int fd : programs) {
-    const Runs r = runs_of(fd);
-    sum.ns += r.ns;
-    sum.count += r.count;
-  }
-  return sum;
+std::vector<CostMeter::Runs> CostMeter::runs_of(const std::vector<int>& programs) {
+  std::vector<Runs> each;
+  for (const int fd : programs) each.push_back(runs_of(fd));
+  return each;
 }
 
 void CostMeter::open() {
@@ -108,10 +106,18 @@ void CostMeter::close() {
   if (!is_open()) return;
   stats_.reset();
   for (size_t g = 0; g < hook_groups; ++g) {
-    const Runs now = runs_of(hooks_[g]);
-    const uint64_t count = now.count - hooks_at_open_[g].count;
+    const std::vector<Runs> now = runs_of(hooks_[g]);
+    uint64_t count = 0;
+    uint64_t ns = 0;
+    std::vector<int> idle;
+    for (size_t i = 0; i < now.size(); ++i) {
+      const uint64_t runs = now[i].count - hooks_at_open_[g][i].count;
+      count += runs;
+      ns += now[i].ns - hooks_at_open_[g][i].ns;
+      if (runs <= hardly_any) idle.push_back(hooks_[g][i]);
+    }
     if (count < enough_runs) continue;
-    const uint64_t ns = now.ns - hooks_at_open_[g].ns;
+    idle_[g] = std::move(idle);
     std::vector<double>& windows = each_ns_[g];
     if (windows.size() == most_windows) windows.erase(windows.begin());
     windows.push_back(static_cast<double>(ns) / static_cast<double>(count));

@@ -31,6 +31,12 @@ class CostMeter {
 
   // What one run takes, ns, as measured so far.
   [[nodiscard]] double hook_ns(HookGroup group) const;
+  // Those of a group's programs that hardly ran in the last window in which the group did: by their
+  // descriptors. Nothing until there was such a window, and after forget_idle().
+  [[nodiscard]] const std::vector<int>& idle(HookGroup group) const {
+    return idle_[static_cast<size_t>(group)];
+  }
+  void forget_idle(HookGroup group) { idle_[static_cast<size_t>(group)].clear(); }
   // CPU time of this process since the meter was made.
   [[nodiscard]] uint64_t user_ns() const;
 
@@ -44,12 +50,13 @@ class CostMeter {
     uint64_t count = 0;
   };
   [[nodiscard]] static Runs runs_of(int program);
-  [[nodiscard]] static Runs runs_of(const std::vector<int>& programs);
+  [[nodiscard]] static std::vector<Runs> runs_of(const std::vector<int>& programs);
 
   ByGroup hooks_;
   HookOverhead overhead_;
   Fd stats_;
-  std::array<Runs, hook_groups> hooks_at_open_;
+  std::array<std::vector<Runs>, hook_groups> hooks_at_open_;  // of each program
+  ByGroup idle_;
   std::array<std::vector<double>, hook_groups> each_ns_;  // of a run, by window
   uint64_t used_at_start_ = 0;
 };

@@ -173,6 +173,10 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   return fail("retry");
 }
 
+int KernelSide::Impl::program_of(const Hook& hook) const {
+  return bpf_program__fd(bpf_object__find_program_by_name(skeleton->obj, hook.program));
+}
+
 Link KernelSide::Impl::attach(const Hook& hook) {
   bpf_program* program = bpf_object__find_program_by_name(skeleton->obj, hook.program);
   LibbpfLog log;
@@ -280,7 +284,7 @@ Result<> KernelSide::attach() {
       m.refused.insert(hook->program);
       continue;
     }
-    m.hook_links.push_back({hook, std::move(link)});
+    m.hook_links.push_back({hook, m.program_of(*hook), std::move(link)});
     attached.insert(hook->need);
   }
   // Without hooks there is no pause to wait for, either.
@@ -367,7 +371,7 @@ uint64_t KernelSide::disable() {
   return stopped;
 }
 
-size_t KernelSide::watch(HookGroup group, bool on) {
+size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying) {
   Impl& m = *impl_;
   auto& window = group == HookGroup::work    ? m.skeleton->bss->window
                  : group == HookGroup::disks ? m.skeleton->bss->disk_window
@@ -381,9 +385,11 @@ size_t KernelSide::watch(HookGroup group, bool on) {
   }
   for (Impl::HookLink& h : m.hook_links) {
     if (h.hook->group != group) continue;
-    h.link.reset();
-    if (!on) continue;
-    h.link = m.attach(*h.hook);
+    if (!on) {
+      if (std::ranges::find(staying, h.program) == staying.end()) h.link.reset();
+      continue;
+    }
+    if (!h.link) h.link = m.attach(*h.hook);
     if (!h.link) ++failed;
   }
   if (on) window = ++m.windows;
@@ -403,9 +409,7 @@ std::vector<int> KernelSide::hook_programs(HookGroup group) const {
   std::vector<int> fds;
   for (const Fd& fd : impl_->pinned_programs[static_cast<size_t>(group)]) fds.push_back(fd.get());
   for (const Impl::HookLink& h : impl_->hook_links)
-    if (h.hook->group == group && seen.insert(h.hook->program).second)
-      fds.push_back(
-          bpf_program__fd(bpf_object__find_program_by_name(impl_->skeleton->obj, h.hook->program)));
+    if (h.hook->group == group && seen.insert(h.hook->program).second) fds.push_back(h.program);
   if (group == HookGroup::calls)
     for (const Fd& fd : impl_->call_programs) fds.push_back(fd.get());
   return fds;

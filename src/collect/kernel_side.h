@@ -71,9 +71,10 @@ class KernelSide {
   Result<> attach();
   // Turns a group of hooks off and on again. While those on work or on disks are off, the sampler
   // counts what they would name as PK_SERVED_UNWATCHED; while those on interrupts are, what
-  // interrupts take is on the samples after them. Takes some milliseconds. Returns how many could
-  // not be attached again.
-  size_t watch(HookGroup group, bool on);
+  // interrupts take is on the samples after them. Takes a good part of a millisecond for each hook:
+  // those whose programs are in `staying` are left as they are. Returns how many could not be
+  // attached again.
+  size_t watch(HookGroup group, bool on, std::span<const int> staying = {});
   Result<> enable();
   // Of the sampling clock, while it runs.
   void set_frequency(uint64_t hz);

@@ -55,9 +55,11 @@ struct KernelSide::Impl {
   std::vector<Link> links;
   struct HookLink {
     const Hook* hook;
+    int program;
     Link link;
   };
   std::vector<HookLink> hook_links;
+  [[nodiscard]] int program_of(const Hook& hook) const;
   Link attach(const Hook& hook);
   uint64_t started = 0;
   uint32_t windows = 0;  // times that hooks were turned on

@@ -4,10 +4,12 @@
 namespace pkprof {
 namespace {
 
+constexpr uint64_t glance_ns = 50'000'000;
+constexpr uint64_t pause_glance_ns = 100'000'000;
+
 // When the next glance is: of all groups at the same time, so that one wakeup is enough.
-uint64_t glance_after(uint64_t now) {
-  constexpr uint64_t glance_ns = 50'000'000;
-  return (now / glance_ns + 1) * glance_ns;
+uint64_t glance_after(uint64_t now, uint64_t interval_ns) {
+  return (now / interval_ns + 1) * interval_ns;
 }
 
 }  // namespace
@@ -19,19 +21,34 @@ Turns::Turns(KernelSide& kernel, HookGroup group, double share, uint64_t period_
       turn_(budget_.first()),
       since_(now),
       next_(now + turn_.on_ns),
-      glance_(glance_after(now)) {}
+      glance_(glance_after(now, glance_ns)) {}
 
-size_t Turns::look(const CostMeter& cost, uint64_t now) {
+// Those on interrupts come in pairs, of which none may stay alone; those on disk requests must not
+// know of some requests' beginnings or ends only.
+std::span<const int> Turns::to_stay(const CostMeter& cost) const {
+  if (group_ != HookGroup::work) return {};
+  return cost.idle(group_);
+}
+
+size_t Turns::look(CostMeter& cost, uint64_t now) {
   size_t failed = 0;
-  if (on_ && now < next_ && !budget_.is_spent(kernel_.hook_runs(group_), cost.hook_ns(group_))) {
-    glance_ = glance_after(now);
+  if (now < next_ && !budget_.is_spent(kernel_.hook_runs(group_), cost.hook_ns(group_))) {
+    glance_ = glance_after(now, on_ ? glance_ns : pause_glance_ns);
+    return 0;
+  }
+  if (!on_ && now < next_) {  // what stayed is idle no more
+    kernel_.watch(group_, false);
+    some_stayed_ = false;
+    cost.forget_idle(group_);
     return 0;
   }
   if (on_) {
     watched_ns_ += now - since_;
     turn_ = budget_.next(kernel_.hook_runs(group_), cost.hook_ns(group_), now - since_);
     if (turn_.off_ns) {
-      kernel_.watch(group_, false);
+      const auto staying = to_stay(cost);
+      kernel_.watch(group_, false, staying);
+      some_stayed_ = !staying.empty();
       on_ = false;
     }
   } else {
@@ -41,14 +58,15 @@ size_t Turns::look(const CostMeter& cost, uint64_t now) {
   }
   since_ = now;
   next_ = now + (on_ ? turn_.on_ns : turn_.off_ns);
-  glance_ = glance_after(now);
+  glance_ = glance_after(now, on_ ? glance_ns : pause_glance_ns);
   return failed;
 }
 
 void Turns::stop(uint64_t now) {
   watched_ns_ = watched_ns(now);
-  if (on_) kernel_.watch(group_, false);
+  if (on_ || some_stayed_) kernel_.watch(group_, false);
   on_ = false;
+  some_stayed_ = false;
 }
 
 uint64_t Turns::watched_ns(uint64_t now) const {

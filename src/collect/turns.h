@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "collect/budget.h"
 #include "collect/cost.h"
@@ -21,16 +22,22 @@ class Turns {
   void set(double share, uint64_t period_ns) { budget_.set(share, period_ns); }
   [[nodiscard]] bool is_due(uint64_t now) const { return now >= next(); }
   // Ends a turn or a pause that is over. Returns how many hooks could not be attached again.
-  size_t look(const CostMeter& cost, uint64_t now);
+  size_t look(CostMeter& cost, uint64_t now);
   void stop(uint64_t now);  // turns the hooks off for good
 
   [[nodiscard]] bool on() const { return on_; }
   [[nodiscard]] double takes() const { return budget_.takes(); }  // of a CPU's time
   // When look() has something to do.
-  [[nodiscard]] uint64_t next() const { return on_ ? std::min(next_, glance_) : next_; }
+  [[nodiscard]] uint64_t next() const {
+    return on_ || some_stayed_ ? std::min(next_, glance_) : next_;
+  }
   [[nodiscard]] uint64_t watched_ns(uint64_t now) const;  // for how long they were on up to now
 
  private:
+  // Programs whose hooks hardly run: to take them out and put them in again, which has the kernel
+  // change its code on all CPUs each time, would cost more than they do.
+  [[nodiscard]] std::span<const int> to_stay(const CostMeter& cost) const;
+
   KernelSide& kernel_;
   HookGroup group_;
   Budget budget_;
@@ -38,8 +45,9 @@ class Turns {
   bool on_ = true;
   uint64_t since_;  // when they were last looked at, or turned on or off
   uint64_t next_;
-  uint64_t glance_;          // when it is to be seen whether a turn costs too much to last
-  uint64_t watched_ns_ = 0;  // up to then
+  uint64_t glance_;           // when it is to be seen whether what is on costs too much to last
+  bool some_stayed_ = false;  // of the hooks, in a pause
+  uint64_t watched_ns_ = 0;   // up to then
 };
 
 }  // namespace pkprof
