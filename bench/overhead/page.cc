@@ -200,10 +200,9 @@ std::string page_text(const std::vector<Run>& runs) {
       "*bare* is an empty program on the same clock: what sampling itself costs here, in timer "
       "interrupts above all. *wait* does nothing, either, but takes 25 us for it, as long as a "
       "sample of a kernel stack takes where the workload has filled the caches: what it costs to "
-      "be "
-      "interrupted for so long, whatever is done meanwhile. *looks* is *bare* with an empty program "
-      "at each of the four tracepoints that pkprof has hooks on and a packet of the flood passes: "
-      "what it costs to look there at all.\n";
+      "be interrupted for so long, whatever is done meanwhile. *looks* is *bare* with an empty "
+      "program at each of the four tracepoints that pkprof has hooks on and a packet of the flood "
+      "passes: what it costs to look there at all.\n";
   for (const int hz : summary.frequencies()) {
     out += "\n## At " + std::to_string(hz) + " Hz\n\n" + ratios_text(runs, summary, hz);
   }
