@@ -91,7 +91,10 @@ void BudgetKeeper::open_cost_window() {
     return turn.second.on() && now >= next_cost_[turn.first];
   };
   if (cost_.is_open() || std::ranges::none_of(turns_, wants)) return;
-  cost_.open();
+  std::vector<HookGroup> paused;
+  for (const auto& [group, t] : turns_)
+    if (!t.on()) paused.push_back(group);
+  cost_.open(std::move(paused));
   cost_window_end_ = now + cost_window_ns;
   for (const auto& [group, t] : turns_)
     if (t.on())

@@ -95,8 +95,9 @@ std::vector<CostMeter::Runs> CostMeter::runs_of(const std::vector<int>& programs
   return each;
 }
 
-void CostMeter::open() {
+void CostMeter::open(std::vector<HookGroup> paused) {
   if (is_open()) return;
+  paused_ = std::move(paused);
   stats_ = Fd(bpf_enable_stats(BPF_STATS_RUN_TIME));
   if (!stats_.valid()) return;
   for (size_t g = 0; g < hook_groups; ++g) hooks_at_open_[g] = runs_of(hooks_[g]);
@@ -106,6 +107,7 @@ void CostMeter::close() {
   if (!is_open()) return;
   stats_.reset();
   for (size_t g = 0; g < hook_groups; ++g) {
+    if (std::ranges::find(paused_, static_cast<HookGroup>(g)) != paused_.end()) continue;
     const std::vector<Runs> now = runs_of(hooks_[g]);
     uint64_t count = 0;
     uint64_t ns = 0;

@@ -24,8 +24,9 @@ class CostMeter {
   // The programs of a group are others from here on.
   void watch(HookGroup group, std::vector<int> programs);
 
-  // Opens a window; close() it some milliseconds later.
-  void open();
+  // Opens a window; close() it some milliseconds later. Of the groups in `paused` some hooks or all
+  // are off: what is seen of them says nothing.
+  void open(std::vector<HookGroup> paused = {});
   void close();
   [[nodiscard]] bool is_open() const { return stats_.valid(); }
 
@@ -56,6 +57,7 @@ class CostMeter {
   HookOverhead overhead_;
   Fd stats_;
   std::array<std::vector<Runs>, hook_groups> hooks_at_open_;  // of each program
+  std::vector<HookGroup> paused_;                             // then
   ByGroup idle_;
   std::array<std::vector<double>, hook_groups> each_ns_;  // of a run, by window
   uint64_t used_at_start_ = 0;
