@@ -91,6 +91,7 @@ CostMeter::Runs CostMeter::runs_of(int program) {
 
 std::vector<CostMeter::Runs> CostMeter::runs_of(const std::vector<int>& programs) {
   std::vector<Runs> each;
+  each.reserve(programs.size());
   for (const int fd : programs) each.push_back(runs_of(fd));
   return each;
 }
