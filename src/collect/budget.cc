@@ -12,6 +12,14 @@ constexpr double longest_cycle_ns = 2e9;  // so that what is new is seen soon
 constexpr double least_samples = 20;      // of a turn that this does not make too long
 constexpr double fewest_samples = 4;      // of any: the first after a pause does not count
 
+// Of any CPU.
+uint64_t most_runs(std::span<const uint64_t> runs, std::span<const uint64_t> before) {
+  uint64_t most = 0;
+  for (size_t cpu = 0; cpu < runs.size(); ++cpu)
+    most = std::max(most, runs[cpu] - (cpu < before.size() ? before[cpu] : 0));
+  return most;
+}
+
 }  // namespace
 
 Budget::Budget(double share, uint64_t period_ns, uint64_t seed)
@@ -30,20 +38,14 @@ Budget::Turn Budget::first() const {
   return {static_cast<uint64_t>(std::max(cycle_ns / 10, shortest_ns_)), 0};
 }
 
-uint64_t Budget::most_runs(std::span<const uint64_t> runs) const {
-  uint64_t most = 0;
-  for (size_t cpu = 0; cpu < runs.size(); ++cpu)
-    most = std::max(most, runs[cpu] - (cpu < runs_.size() ? runs_[cpu] : 0));
-  return most;
-}
-
 bool Budget::is_spent(std::span<const uint64_t> runs, double run_ns) const {
-  return static_cast<double>(most_runs(runs)) * run_ns > share_ * always_turn_ns;
+  return static_cast<double>(most_runs(runs, spent_from_)) * run_ns > share_ * always_turn_ns;
 }
 
 Budget::Turn Budget::next(std::span<const uint64_t> runs, double run_ns, uint64_t on_ns) {
-  const uint64_t most = most_runs(runs);
+  const uint64_t most = most_runs(runs, runs_);
   runs_.assign(runs.begin(), runs.end());
+  spent_from_ = runs_;
   if (on_ns > 0) {
     // What a run costs is an estimate; all of them cannot take more than all of the time.
     const double now =

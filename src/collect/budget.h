@@ -31,7 +31,11 @@ class Budget {
   // A turn has ended, or goes on without a pause: the runs of hooks up to now on each CPU, what a
   // run costs, and for how long they were on since the last call.
   Turn next(std::span<const uint64_t> runs, double run_ns, uint64_t on_ns);
-  // Whether the turn that goes on has cost a CPU by now what is for a second: it is to end early.
+  // The pause begins, now that the hooks are off. What ran while they were taken out is the next
+  // turn's, but not the pause's.
+  void begin_pause(std::span<const uint64_t> runs) { spent_from_.assign(runs.begin(), runs.end()); }
+  // Whether the turn that goes on, or the pause, has cost a CPU by now what is for a second: it is
+  // to end early.
   [[nodiscard]] bool is_spent(std::span<const uint64_t> runs, double run_ns) const;
 
   // Of the time, that the hooks are meant to be on; 1: always.
@@ -41,12 +45,11 @@ class Budget {
   [[nodiscard]] double takes() const { return std::min(rate_, share_); }
 
  private:
-  [[nodiscard]] uint64_t most_runs(std::span<const uint64_t> runs) const;  // since the last call
-
   double share_ = 1;
   double shortest_ns_ = 0;
   std::minstd_rand random_;
-  std::vector<uint64_t> runs_;
+  std::vector<uint64_t> runs_;        // up to the last call of next()
+  std::vector<uint64_t> spent_from_;  // up to the beginning of what goes on
   double rate_ = 0;  // of a CPU's time, paid by the CPU that pays most while the hooks are on
   double duty_ = 1;
 };

@@ -17,8 +17,10 @@ namespace pkprof {
 namespace {
 
 constexpr uint64_t enough_runs = 10;  // of a window that counts
-constexpr uint64_t hardly_any = 3;    // of a program in a window of some milliseconds
-constexpr size_t most_windows = 16;   // that are remembered
+// A program that runs no more often, per second and on all CPUs, takes less than it would cost to
+// take its hook out and put it in again once a second.
+constexpr double hardly_any_hz = 2500;
+constexpr size_t most_windows = 16;  // that are remembered
 
 uint64_t used_ns() {
   rusage r{};
@@ -101,12 +103,14 @@ void CostMeter::open(std::vector<HookGroup> paused) {
   paused_ = std::move(paused);
   stats_ = Fd(bpf_enable_stats(BPF_STATS_RUN_TIME));
   if (!stats_.valid()) return;
+  opened_ = monotonic_ns();
   for (size_t g = 0; g < hook_groups; ++g) hooks_at_open_[g] = runs_of(hooks_[g]);
 }
 
 void CostMeter::close() {
   if (!is_open()) return;
   stats_.reset();
+  const double hardly_any = hardly_any_hz * static_cast<double>(monotonic_ns() - opened_) / 1e9;
   for (size_t g = 0; g < hook_groups; ++g) {
     if (std::ranges::find(paused_, static_cast<HookGroup>(g)) != paused_.end()) continue;
     const std::vector<Runs> now = runs_of(hooks_[g]);
@@ -117,7 +121,7 @@ void CostMeter::close() {
       const uint64_t runs = now[i].count - hooks_at_open_[g][i].count;
       count += runs;
       ns += now[i].ns - hooks_at_open_[g][i].ns;
-      if (runs <= hardly_any) idle.push_back(hooks_[g][i]);
+      if (static_cast<double>(runs) <= hardly_any) idle.push_back(hooks_[g][i]);
     }
     if (count < enough_runs) continue;
     idle_[g] = std::move(idle);

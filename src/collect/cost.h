@@ -56,6 +56,7 @@ class CostMeter {
   ByGroup hooks_;
   HookOverhead overhead_;
   Fd stats_;
+  uint64_t opened_ = 0;                                       // when the window was
   std::array<std::vector<Runs>, hook_groups> hooks_at_open_;  // of each program
   std::vector<HookGroup> paused_;                             // then
   ByGroup idle_;

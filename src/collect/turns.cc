@@ -48,6 +48,7 @@ size_t Turns::look(CostMeter& cost, uint64_t now) {
     if (turn_.off_ns) {
       const auto staying = to_stay(cost);
       kernel_.watch(group_, false, staying);
+      budget_.begin_pause(kernel_.hook_runs(group_));
       some_stayed_ = !staying.empty();
       on_ = false;
     }

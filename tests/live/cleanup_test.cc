@@ -6,35 +6,12 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "scenario.h"
 
 namespace pkprof::live {
 namespace {
-
-// "prog 17", "map 3", "link 5": the kernel's objects that a process holds.
-std::set<std::string> bpf_objects_of(int pid) {
-  std::set<std::string> objects;
-  std::error_code ignored;
-  const std::string dir = "/proc/" + std::to_string(pid) + "/fdinfo";
-  for (const auto& entry : std::filesystem::directory_iterator(dir, ignored)) {
-    std::ifstream in(entry.path());
-    for (std::string line; std::getline(in, line);) {
-      for (std::string kind : {"prog", "map", "link"}) {
-        if (!line.starts_with(kind + "_id:")) continue;
-        std::istringstream rest(line.substr(kind.size() + 4));
-        std::string id;
-        rest >> id;
-        // A link's information names its program, too.
-        objects.insert(kind.append(" ").append(id));
-      }
-    }
-  }
-  return objects;
-}
 
 bool exists(const std::string& object) {
   const size_t space = object.find(' ');

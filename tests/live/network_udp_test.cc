@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // UDP floods, steered onto a CPU where a bystander runs: the receiver is charged, however it
 // waits, and the bystander is not.
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <thread>
 
 #include "scenario.h"
 
@@ -120,6 +123,31 @@ TEST_F(NetworkUdpTest, TwoReceiversAtThreeToOne) {
       3 * std::sqrt(1 / (for_one * samples_of_ns) + 1 / (for_two * samples_of_ns));
   RecordProperty("ratio", std::to_string(for_one / for_two));
   EXPECT_NEAR(for_one / for_two, 3, std::max(0.6, 3 * deviation)) << describe(report);
+}
+
+// A receiver that asks in vain runs one hook without a pause: that one goes and comes to keep the
+// budget, and those beside it stay.
+TEST_F(NetworkUdpTest, HooksThatHardlyRunStayInPauses) {
+  serve({"pk_udp", "recv", "--port", "7001", "--mode", "busy"});
+  const TempDir dir;
+  const Running record(pkprof_argv({"record", "-a", "-d", "4", "-o", dir.file("profile")}));
+  const auto links = [&record] {
+    const auto objects = bpf_objects_of(record.pid());
+    return std::ranges::count_if(objects, [](const auto& o) { return o.starts_with("link "); });
+  };
+  const auto begin = std::chrono::steady_clock::now() + 1s;
+  std::this_thread::sleep_until(begin);
+  std::map<long, int> looks;  // by how many hooks were on
+  while (std::chrono::steady_clock::now() < begin + 2500ms) {
+    ++looks[links()];
+    std::this_thread::sleep_for(5ms);
+  }
+  // Most of the time is a pause of these. Those on interrupts may have one, too, now and then.
+  const long all = looks.rbegin()->first;
+  const long mostly =
+      std::ranges::max_element(looks, {}, [](const auto& l) { return l.second; })->first;
+  EXPECT_LT(mostly, all);
+  EXPECT_GE(mostly, all - 8) << "of some seventeen that are turned together";
 }
 
 TEST_F(NetworkUdpTest, Loopback) {

@@ -72,6 +72,26 @@ std::string find_program(std::string_view name) {
   return {};
 }
 
+std::set<std::string> bpf_objects_of(int pid) {
+  std::set<std::string> objects;
+  std::error_code ignored;
+  const std::string dir = "/proc/" + std::to_string(pid) + "/fdinfo";
+  for (const auto& entry : std::filesystem::directory_iterator(dir, ignored)) {
+    std::ifstream in(entry.path());
+    for (std::string line; std::getline(in, line);) {
+      for (std::string kind : {"prog", "map", "link"}) {
+        if (!line.starts_with(kind + "_id:")) continue;
+        std::istringstream rest(line.substr(kind.size() + 4));
+        std::string id;
+        rest >> id;
+        // A link's information names its program, too.
+        objects.insert(kind.append(" ").append(id));
+      }
+    }
+  }
+  return objects;
+}
+
 bool in_guest() {
   return std::getenv("PKPROF_IN_VM") != nullptr;
 }

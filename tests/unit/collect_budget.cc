@@ -56,6 +56,22 @@ TEST(Budget, ATurnThatIsTooDearIsSpentEarly) {
   EXPECT_FALSE(budget.is_spent(runs, kRunNs)) << "what was paid is paid";
 }
 
+// What ran while the hooks were taken out does not end the pause, but the next turn pays for it.
+TEST(Budget, APauseIsSpentByWhatRanInIt) {
+  Budget budget(0.01, kPeriod, 1);
+  const std::vector<uint64_t> at_end = {0};
+  budget.next(at_end, kRunNs, 50'000'000);
+  std::vector<uint64_t> runs = {101'000};
+  EXPECT_TRUE(budget.is_spent(runs, kRunNs));
+  budget.begin_pause(runs);
+  EXPECT_FALSE(budget.is_spent(runs, kRunNs));
+  runs = {202'000};
+  EXPECT_TRUE(budget.is_spent(runs, kRunNs));
+  budget.next(runs, kRunNs, 1'000'000'000);
+  EXPECT_NEAR(budget.takes(), 0.01, 1e-9);
+  EXPECT_LT(budget.duty(), 0.6) << "all 202,000 are paid for";
+}
+
 TEST(Budget, AllOfTheTimeIsNeverExceeded) {
   Budget budget(1, kPeriod, 1);
   Machine machine{{50'000'000}};  // five times what a CPU has: an estimate that went wrong
