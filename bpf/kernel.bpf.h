@@ -245,6 +245,8 @@ struct pt_regs___kernel {
 
 enum cpu_usage_stat { CPUTIME_STEAL = 7 };
 
+enum { KERNEL_CS = 0x10 }; /* arch/x86/include/asm/segment.h */
+
 struct kernel_stat {
 	unsigned long irqs_sum;
 	unsigned int softirqs[10];

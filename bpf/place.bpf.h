@@ -59,6 +59,13 @@ static __always_inline __u32 pk_find_function(__u64 ip)
 	return i & (PK_FUNCTIONS - 1);
 }
 
+static __always_inline __u32 pk_function_class(__u64 ip)
+{
+	volatile struct pk_function *f = &addresses.functions[pk_find_function(ip)];
+
+	return ip >= f->start && ip < f->end ? f->class_ : PK_FN_NONE;
+}
+
 /*
  * What the walk knows so far is in the scratch memory, not on the stack: Linux 6.1's verifier looks
  * at a loop's body once, and would take what is 0 on the stack then for 0 at every frame.

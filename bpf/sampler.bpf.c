@@ -20,6 +20,7 @@
 #include "served.bpf.h"
 #include "state.bpf.h"
 #include "timer.bpf.h"
+#include "unwind.bpf.h"
 
 #include <linux/bpf_perf_event.h>
 
@@ -319,9 +320,8 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	struct pk_charge *charge = &c->sample;
 	struct pk_scratch *s;
 	__u64 since = started;
-	__u32 zero = 0;
+	__u32 zero = 0, depth;
 	bool gap;
-	long len;
 
 	/* Attaching lets the clock run for a moment before the start. */
 	if (!since || stopped)
@@ -365,8 +365,8 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 		charge->kind = PK_IDLING;
 		c->idle = 1;
 	} else {
-		len = bpf_get_stack(ctx, s->stack.ip, sizeof(s->stack.ip), 0);
-		place = pk_read_place(s, len > 0 ? (__u64)len / 8 : 0);
+		depth = pk_kernel_stack(c, ctx, s);
+		place = pk_read_place(s, depth);
 		if (place->async && pk_is_late(c, place)) {
 			charge->kind = PK_USER;
 			if (!task->pid) {
@@ -378,7 +378,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 		}
 		if (config.debox || (!place->async && !task->pid)) {
 			; /* nobody reads the stacks, or that of being idle */
-		} else if (len > 0) {
+		} else if (depth) {
 			s->stack.depth = place->depth;
 			charge->kstack = pk_store_stack(c, place->hash, &s->stack);
 		} else {

@@ -20,6 +20,7 @@ struct pk_cpu cpus[PK_MAX_CPUS] = {};
 struct pk_slot slots[PK_SLOTS] = {};
 __u32 slot_tags[PK_SLOTS] = {};
 struct pk_note notes[PK_NOTE_TABLES * PK_NOTES] = {};
+__u64 unwinds[PK_UNWINDS] = {};
 volatile __u64 started = 0;
 volatile __u64 stopped = 0;
 volatile __u64 period = 0;

@@ -29,9 +29,29 @@ struct pk_place {
 	__u8 pad[4];
 };
 
+/* On the way up a kernel stack; see unwind.bpf.h. */
+struct pk_unwind {
+	__u64 ip; /* of the frame at hand */
+	__u64 sp; /* in it */
+	__u64 from; /* where the search for what it returns to began, */
+	__u64 at;   /* and where it is */
+	__u64 top;  /* where the first function of a system call returns to */
+	__u32 depth;
+	__u32 frames; /* to be found */
+	__u8 exact;   /* .ip was interrupted, and not returned to */
+	__u8 whole;   /* the way was found */
+	__u8 switched; /* the search goes on on another stack */
+	__u8 differs; /* what was remembered, from what the kernel says */
+	__u8 doubting; /* even what is known for sure */
+	__u8 pad[3];
+};
+
 struct pk_scratch {
 	struct pk_place place;
 	struct pk_stack stack;
+	struct pk_stack check; /* what the kernel says that it is; then, like .places */
+	struct pk_unwind unwind;
+	__u64 places[PK_MAX_DEPTH]; /* of frames on the stack */
 	__u64 pad[16];
 };
 
@@ -159,6 +179,7 @@ extern struct pk_cpu cpus[PK_MAX_CPUS];
 extern struct pk_slot slots[PK_SLOTS];
 extern __u32 slot_tags[PK_SLOTS];
 extern struct pk_note notes[PK_NOTE_TABLES * PK_NOTES];
+extern __u64 unwinds[PK_UNWINDS];
 extern volatile __u64 started; /* ktime of the start: a first sample stands for the time since; 0: none counts */
 extern volatile __u64 stopped; /* ktime of the end, for those who come to read later; 0: it goes on */
 extern volatile __u64 period; /* ns between samples now */

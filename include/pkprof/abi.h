@@ -19,6 +19,8 @@ enum {
 	PK_SLOT_CHARGES = 12,
 	PK_NOTES = 16384,   /* pieces of work given and not yet done, of each kind; a power of two */
 	PK_NOTE_TABLES = 3,
+	PK_UNWINDS = 32768, /* addresses whose frames' sizes are remembered; a power of two */
+	PK_UNWIND_CHECK = 64, /* of so many remembered stacks one is compared with what the kernel says */
 	PK_FUNCTIONS = 128, /* functions that the sampler knows by address; a power of two */
 	PK_CALL_SLOTS = 4096,    /* counts of calls that a CPU keeps; a power of two */
 	PK_COMM_LEN = 16,
@@ -270,6 +272,8 @@ enum pk_function_class {
 	PK_FN_CALL_TIMER,  /* around a timer's function */
 	PK_FN_COMPLETE,    /* the end of a disk request */
 	PK_FN_RECLAIM,     /* running what was put off until no one could use it any more (RCU) */
+	PK_FN_SYSCALL,     /* the first function of every system call */
+	PK_FN_CLASSES,
 };
 
 enum pk_timer {
@@ -347,6 +351,8 @@ struct pk_stats {
 	__u64 timed_ns;      /* that they took */
 	__u64 lost_ns;       /* CPU time that found no place in the tables */
 	__u64 lost_samples;
+	__u64 unwound;       /* stacks that the kernel was asked for as a whole */
+	__u64 unwound_wrong; /* that were remembered otherwise */
 	__u64 no_kstack;     /* stacks that could not be taken */
 	__u64 no_ustack;
 	__u64 stacks_full;   /* stacks that found no place */

@@ -127,6 +127,7 @@ struct pk_cpu {
 	__u8 disks_watched; /* and those on disk requests */
 	__u8 pad2[5];
 	__u64 idle_ip;    /* where the idle task was met last */
+	__u64 lessons;    /* of how to find the way up a stack */
 	struct pk_charge sample; /* what is being sampled */
 	__u64 plain;      /* see pk_plain() */
 	__u64 expiring;   /* timer whose function runs, or ran last */

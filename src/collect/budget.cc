@@ -8,7 +8,9 @@ namespace {
 
 constexpr double always_turn_ns = 1e9;    // how often is looked at hooks that are on throughout
 constexpr double cycle_ns = 1e9;          // a turn and its pause, where the turn is long enough
-constexpr double longest_cycle_ns = 2e9;  // so that what is new is seen soon
+constexpr double longest_cycle_ns = 4e9;  // so that what is new is seen soon
+constexpr double longer_each_time = 1.5;
+constexpr double part_of_turning = 0.1;   // of what the hooks may take
 constexpr double least_samples = 20;      // of a turn that this does not make too long
 constexpr double fewest_samples = 4;      // of any: the first after a pause does not count
 
@@ -30,8 +32,7 @@ Budget::Budget(double share, uint64_t period_ns, uint64_t seed)
 void Budget::set(double share, uint64_t period_ns) {
   const auto period = static_cast<double>(period_ns);
   share_ = share;
-  shortest_ns_ =
-      std::max(std::min(least_samples * period, longest_cycle_ns / 4), fewest_samples * period);
+  shortest_ns_ = std::max(std::min(least_samples * period, cycle_ns / 2), fewest_samples * period);
 }
 
 Budget::Turn Budget::first() const {
@@ -42,7 +43,8 @@ bool Budget::is_spent(std::span<const uint64_t> runs, double run_ns) const {
   return static_cast<double>(most_runs(runs, spent_from_)) * run_ns > share_ * always_turn_ns;
 }
 
-Budget::Turn Budget::next(std::span<const uint64_t> runs, double run_ns, uint64_t on_ns) {
+Budget::Turn Budget::next(std::span<const uint64_t> runs, double run_ns, uint64_t on_ns,
+                          uint64_t turning_ns) {
   const uint64_t most = most_runs(runs, runs_);
   runs_.assign(runs.begin(), runs.end());
   spent_from_ = runs_;
@@ -56,10 +58,13 @@ Budget::Turn Budget::next(std::span<const uint64_t> runs, double run_ns, uint64_
   duty_ = rate_ > share_ ? share_ / rate_ : 1;
   if (duty_ > 0.95) {
     duty_ = 1;
+    cycle_ns_ = 0;
     return {static_cast<uint64_t>(always_turn_ns), 0};
   }
-  const double cycle = std::clamp(shortest_ns_ / duty_, cycle_ns, longest_cycle_ns);
-  const double on = std::max(cycle * duty_, shortest_ns_);
+  const double cheap = static_cast<double>(turning_ns) / (part_of_turning * share_);
+  const double wanted = std::clamp(std::max(shortest_ns_ / duty_, cheap), cycle_ns, longest_cycle_ns);
+  cycle_ns_ = cycle_ns_ > 0 ? std::min(wanted, cycle_ns_ * longer_each_time) : cycle_ns;
+  const double on = std::max(cycle_ns_ * duty_, shortest_ns_);
   const double factor = std::uniform_real_distribution<double>(0.5, 1.5)(random_);
   // Where the turn cannot be shorter, the pause is longer than the cycle allows.
   const double off = on / duty_ - on;

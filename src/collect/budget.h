@@ -3,7 +3,8 @@
 //
 // They are on and off in turns. Each turn tells what a CPU really paid; the next one's length and
 // the pause after it follow from that. Lengths vary at random, so that no rhythm of the machine's
-// falls in with ours, and length and pause by the same factor, so that the share is kept.
+// falls in with ours, and length and pause by the same factor, so that the share is kept. Turning
+// costs, too: where it is dear, turns and pauses become longer as a recording goes on.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +30,9 @@ class Budget {
 
   [[nodiscard]] Turn first() const;
   // A turn has ended, or goes on without a pause: the runs of hooks up to now on each CPU, what a
-  // run costs, and for how long they were on since the last call.
-  Turn next(std::span<const uint64_t> runs, double run_ns, uint64_t on_ns);
+  // run costs, for how long they were on since the last call, and what it costs a CPU to turn them
+  // off and on again.
+  Turn next(std::span<const uint64_t> runs, double run_ns, uint64_t on_ns, uint64_t turning_ns = 0);
   // The pause begins, now that the hooks are off. What ran while they were taken out is the next
   // turn's, but not the pause's.
   void begin_pause(std::span<const uint64_t> runs) { spent_from_.assign(runs.begin(), runs.end()); }
@@ -52,6 +54,7 @@ class Budget {
   std::vector<uint64_t> spent_from_;  // up to the beginning of what goes on
   double rate_ = 0;  // of a CPU's time, paid by the CPU that pays most while the hooks are on
   double duty_ = 1;
+  double cycle_ns_ = 0;  // of the last turn and its pause
 };
 
 }  // namespace pkprof

@@ -16,6 +16,9 @@ constexpr uint64_t later_cost_interval_ns = 10'000'000'000;
 constexpr int first_cost_windows = 8;
 constexpr uint64_t pace_interval_ns = 100'000'000;
 
+constexpr uint64_t process_interval_ns = 1'000'000'000;
+constexpr double least_for_hooks = 0.25;  // of the budget, however dear the rest is
+
 // Up to a half is the sampler's.
 double share_of_sampler(double budget) {
   return budget < 1 ? budget / 2 : 1;
@@ -42,20 +45,34 @@ void BudgetKeeper::begin(uint64_t now) {
   share_out();
 }
 
-// What the sampler leaves of the budget is the hooks'. Those on work have a half of it, those on
-// disks and on interrupts a quarter each, and each what the others do not take.
+// Of a CPU's time, that this process takes of late. It runs on one CPU at a time, which may be the
+// one that pays most for all else.
+void BudgetKeeper::look_at_process(uint64_t now) {
+  if (now < process_since_ + process_interval_ns) return;
+  const uint64_t used = cost_.user_ns();
+  if (process_since_)
+    process_takes_ =
+        static_cast<double>(used - process_ns_) / static_cast<double>(now - process_since_);
+  process_ns_ = used;
+  process_since_ = now;
+}
+
+// What the sampler and this process leave of the budget is the hooks'. Those on work have a half of
+// it, those on disks and on interrupts a quarter each, and each what the others do not take.
 void BudgetKeeper::share_out() {
   const uint64_t now = monotonic_ns();
   const pk_stats stats = kernel_.stats();
   if (const uint64_t hz = pace_.hz(); pace_.look(stats.timed, stats.timed_ns, now) != hz)
     kernel_.set_frequency(pace_.hz());
+  look_at_process(now);
   next_pace_ = (now / pace_interval_ns + 1) * pace_interval_ns;  // with the groups' glances
   std::map<HookGroup, double> shares = {
       {HookGroup::work, 1}, {HookGroup::disks, 1}, {HookGroup::interrupts, 1}};
   // Where calls are counted nothing is in proportion: hooks that are off would leave some
   // unclaimed.
   if (options_.budget < 1 && !options_.calls) {
-    const double left = std::max(options_.budget - pace_.cost(), options_.budget / 2);
+    const double left = std::max(options_.budget - pace_.cost() - process_takes_,
+                                 options_.budget * least_for_hooks);
     // Where all is measured, those on interrupts are on in any case, beside the budget.
     if (options_.measure) shares.erase(HookGroup::interrupts);
     for (auto& [group, share] : shares) {

@@ -46,6 +46,7 @@ class BudgetKeeper {
 
  private:
   void share_out();
+  void look_at_process(uint64_t now);
   void open_cost_window();
 
   KernelSide& kernel_;
@@ -54,6 +55,9 @@ class BudgetKeeper {
   Pace pace_;
   std::map<HookGroup, Turns> turns_;
   uint64_t next_pace_ = 0;                   // when it is to be seen again what samples take
+  uint64_t process_since_ = 0;  // when this process's CPU time was looked at last
+  uint64_t process_ns_ = 0;     // then
+  double process_takes_ = 0;
   uint64_t cost_window_end_ = 0;             // of the window that is open
   std::map<HookGroup, uint64_t> next_cost_;  // when a window is to be opened for them again
   std::map<HookGroup, int> cost_windows_;    // they had so far

@@ -14,6 +14,13 @@ namespace pkprof {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
+// CPU time of this thread, ns.
+[[nodiscard]] inline uint64_t thread_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
 [[nodiscard]] inline uint64_t unix_ns() {
   timespec t{};
   clock_gettime(CLOCK_REALTIME, &t);

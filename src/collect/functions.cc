@@ -19,6 +19,7 @@ struct Known {
 constexpr Known known_functions[] = {
     {"handle_softirqs", PK_FN_SOFTIRQ, 0},  // in 6.12
     {"__do_softirq", PK_FN_SOFTIRQ, 0},
+    {"do_syscall_64", PK_FN_SYSCALL, 0},
     {"napi_threaded_poll", PK_FN_NAPI_THREAD, 0},
     {"napi_threaded_poll_loop", PK_FN_NAPI_THREAD, 0},
     {"net_rx_action", PK_FN_ACTION, PK_VEC_NET_RX},
@@ -116,7 +117,7 @@ constexpr Address known_addresses[] = {
 
 KnownFunctions find_functions(const KernelSymbols& symbols) {
   KnownFunctions table;
-  bool found[PK_FN_RECLAIM + 1] = {};
+  bool found[PK_FN_CLASSES] = {};
   std::unordered_map<std::string_view, const Known*> known;
   for (const Known& k : known_functions) known.emplace(k.name, &k);
   uint64_t addresses[std::size(known_addresses)] = {};

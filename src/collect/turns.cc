@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/turns.h"
 
+#include "collect/clock.h"
+
 namespace pkprof {
 namespace {
 
@@ -44,17 +46,22 @@ size_t Turns::look(CostMeter& cost, uint64_t now) {
   }
   if (on_) {
     watched_ns_ += now - since_;
-    turn_ = budget_.next(kernel_.hook_runs(group_), cost.hook_ns(group_), now - since_);
+    turn_ =
+        budget_.next(kernel_.hook_runs(group_), cost.hook_ns(group_), now - since_, turning_ns_);
     if (turn_.off_ns) {
       const auto staying = to_stay(cost);
+      const uint64_t began = thread_ns();
       kernel_.watch(group_, false, staying);
+      turning_ns_ = thread_ns() - began;
       budget_.begin_pause(kernel_.hook_runs(group_));
       some_stayed_ = !staying.empty();
       on_ = false;
     }
   } else {
     // What is attached costs, and attaching takes a while: the turn began before it.
+    const uint64_t began = thread_ns();
     failed = kernel_.watch(group_, true);
+    turning_ns_ += thread_ns() - began;
     on_ = true;
   }
   since_ = now;

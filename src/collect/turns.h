@@ -48,6 +48,7 @@ class Turns {
   uint64_t glance_;           // when it is to be seen whether what is on costs too much to last
   bool some_stayed_ = false;  // of the hooks, in a pause
   uint64_t watched_ns_ = 0;   // up to then
+  uint64_t turning_ns_ = 0;   // CPU time that turning them off and on took last
 };
 
 }  // namespace pkprof
