@@ -10,9 +10,9 @@ constexpr double always_turn_ns = 1e9;    // how often is looked at hooks that a
 constexpr double cycle_ns = 1e9;          // a turn and its pause, where the turn is long enough
 constexpr double longest_cycle_ns = 4e9;  // so that what is new is seen soon
 constexpr double longer_each_time = 1.5;
-constexpr double part_of_turning = 0.1;   // of what the hooks may take
-constexpr double least_samples = 20;      // of a turn that this does not make too long
-constexpr double fewest_samples = 4;      // of any: the first after a pause does not count
+constexpr double part_of_turning = 0.1;  // of what the hooks may take
+constexpr double least_samples = 20;     // of a turn that this does not make too long
+constexpr double fewest_samples = 4;     // of any: the first after a pause does not count
 
 // Of any CPU.
 uint64_t most_runs(std::span<const uint64_t> runs, std::span<const uint64_t> before) {
@@ -62,7 +62,8 @@ Budget::Turn Budget::next(std::span<const uint64_t> runs, double run_ns, uint64_
     return {static_cast<uint64_t>(always_turn_ns), 0};
   }
   const double cheap = static_cast<double>(turning_ns) / (part_of_turning * share_);
-  const double wanted = std::clamp(std::max(shortest_ns_ / duty_, cheap), cycle_ns, longest_cycle_ns);
+  const double wanted =
+      std::clamp(std::max(shortest_ns_ / duty_, cheap), cycle_ns, longest_cycle_ns);
   cycle_ns_ = cycle_ns_ > 0 ? std::min(wanted, cycle_ns_ * longer_each_time) : cycle_ns;
   const double on = std::max(cycle_ns_ * duty_, shortest_ns_);
   const double factor = std::uniform_real_distribution<double>(0.5, 1.5)(random_);

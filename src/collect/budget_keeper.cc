@@ -17,7 +17,7 @@ constexpr int first_cost_windows = 8;
 constexpr uint64_t pace_interval_ns = 100'000'000;
 
 constexpr uint64_t process_interval_ns = 1'000'000'000;
-constexpr double least_for_hooks = 0.25;  // of the budget, however dear the rest is
+constexpr double least_for_hooks = 0.4;  // of the budget, however dear the rest is
 
 // Up to a half is the sampler's.
 double share_of_sampler(double budget) {

@@ -54,7 +54,7 @@ class BudgetKeeper {
   CostMeter cost_;
   Pace pace_;
   std::map<HookGroup, Turns> turns_;
-  uint64_t next_pace_ = 0;                   // when it is to be seen again what samples take
+  uint64_t next_pace_ = 0;      // when it is to be seen again what samples take
   uint64_t process_since_ = 0;  // when this process's CPU time was looked at last
   uint64_t process_ns_ = 0;     // then
   double process_takes_ = 0;

@@ -244,12 +244,13 @@ pk_stats KernelSide::stats() const {
 }
 
 std::map<std::string, uint64_t> kernel_counters(const pk_stats& stats) {
-  // Old words on a stack may be taken for frames, once in 20,000 samples or so: no news.
-  const uint64_t misremembered = stats.unwound_wrong * PK_UNWIND_CHECK;
+  // Old words on a stack may be taken for frames, once in 20,000 samples or so, and one may be
+  // found among those that are compared by chance: that is no news.
+  const bool news = stats.unwound_wrong > 1 + stats.samples / (PK_UNWIND_CHECK * 1000);
   return {
       {"kernel stacks lost", stats.no_kstack},
       {"kernel stacks with a frame too many or too few, about",
-       misremembered > stats.samples / 1000 ? misremembered : 0},
+       news ? stats.unwound_wrong * PK_UNWIND_CHECK : 0},
       {"user stacks lost", stats.no_ustack},
       {"stacks without room", stats.stacks_full},
       {"samples without a stack for want of rows", stats.rows_shortened},

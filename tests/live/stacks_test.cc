@@ -51,6 +51,22 @@ class StacksTest : public PairTest {
   std::string file_ = dir_.file("profile.pb.gz");
 };
 
+// The way up a stack is remembered, and compared now and then with what the kernel says.
+TEST_F(StacksTest, WhatIsRememberedOfStacksIsRight) {
+  serve({"pk_udp", "recv", "--port", "7001"});
+  Argv send = {"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001"};
+  Argv record = {"record", "-a", "-F", "3989", "--budget", "100", "-d", "4", "-o", file_};
+  if (in_guest()) {
+    send.insert(send.end(), {"--pps", "2000"});
+    record = {"record", "-a", "-F", "499", "--budget", "100", "-d", "10", "-o", file_};
+  }
+  talk(send);
+  ASSERT_EQ(run_pkprof(record).status, 0);
+  const Profile profile = must(read_profile(file_));
+  EXPECT_GT(profile.meta.samples_taken, 3000U) << "or little is compared";
+  EXPECT_EQ(profile.meta.counters.at("kernel stacks with a frame too many or too few, about"), 0U);
+}
+
 TEST_F(StacksTest, AReceiversCodeAndItsSoftirqsAreOneStack) {
   PKPROF_NEEDS("network: who takes the data");
   const int receiver = serve({"pk_udp", "recv", "--port", "7001"});

@@ -109,6 +109,33 @@ TEST(Budget, TurnsHaveNoRhythm) {
   EXPECT_GT(lengths.back(), lengths.front() * 3 / 2);
 }
 
+// Where it is dear to turn hooks off and on it is done more seldom as time goes on, and they are on
+// for as large a part of the time.
+TEST(Budget, WhereTurningIsDearTurnsBecomeLonger) {
+  constexpr uint64_t dear_ns = 5'000'000;
+  for (const uint64_t turning_ns : {uint64_t{0}, dear_ns}) {
+    Budget budget(0.01, kPeriod, 1);
+    std::vector<uint64_t> runs = {0};
+    Budget::Turn turn = budget.first();
+    double on = 0;
+    double all = 0;
+    double longest = 0;
+    for (int i = 0; i < 400; ++i) {
+      runs[0] += turn.on_ns / 2000;  // 500,000 a second: five times what they may
+      turn = budget.next(runs, kRunNs, turn.on_ns, turning_ns);
+      const auto cycle = static_cast<double>(turn.on_ns + turn.off_ns);
+      if (i == 0) {
+        EXPECT_LT(cycle, 1.6e9) << "the first are short: so may the recording be";
+      }
+      longest = std::max(longest, cycle);
+      on += static_cast<double>(turn.on_ns);
+      all += cycle;
+    }
+    EXPECT_NEAR(on / all, 0.2, 0.01);
+    EXPECT_EQ(longest > 4e9, turning_ns == dear_ns) << longest;
+  }
+}
+
 TEST(Budget, WhenTheStormIsOverTheyStayOnAgain) {
   Budget budget(0.01, kPeriod, 1);
   Machine machine{{1'000'000}};
