@@ -246,7 +246,7 @@ pk_stats KernelSide::stats() const {
 std::map<std::string, uint64_t> kernel_counters(const pk_stats& stats) {
   // Old words on a stack may be taken for frames, once in 20,000 samples or so, and one may be
   // found among those that are compared by chance: that is no news.
-  const bool news = stats.unwound_wrong > 1 + stats.samples / (PK_UNWIND_CHECK * 1000);
+  const bool news = stats.unwound_wrong > 1 + stats.samples / (PK_UNWIND_CHECK * UINT64_C(1000));
   return {
       {"kernel stacks lost", stats.no_kstack},
       {"kernel stacks with a frame too many or too few, about",
