@@ -238,7 +238,7 @@ int pk_attribute(struct pk_cpu *c, __u64 object, struct pk_key *who)
 
 
 /*
- * A table that allocates as it grows has one element ready on each CPU at first, and gets more
+ * A table that is large allocates as it grows, and has one element ready on each CPU at first, and gets more
  * only after the interrupt that took it: the second stack of the first sample would find none.
  * User space runs this once on each CPU for each table, which sets the refilling going.
  *

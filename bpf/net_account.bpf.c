@@ -7,6 +7,8 @@ static __always_inline void pk_net_arm(struct pk_cpu *c, struct pk_place *place,
 				       struct pk_charge *charge, __u32 phase)
 {
 	c->tap = (place->at & PK_AT_TAP) != 0;
+	if (c->resting & PK_REST_PACKETS)
+		c->packets = pk_packets(c);
 	pk_arm(c, charge,
 	       place->at & PK_AT_NAPI_THREAD ? PK_RUNS_UNKNOWN : pk_softirq_runs(c, charge->vec),
 	       phase);
@@ -40,7 +42,7 @@ static __noinline int pk_net_disown(struct pk_cpu *c)
 	if (!c)
 		return 0;
 	who.served = c->object ? c->object : PK_UNCLAIMED + c->charge.reason;
-	who.served_kind = c->object ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
+	who.served_kind = c->object & PK_OBJECT ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
 	who.basis = c->object ? PK_BASIS_OWNER : PK_BASIS_PROVISIONAL;
 	who.reason = c->charge.reason;
 	return pk_attribute(c, c->carried, &who);
@@ -163,16 +165,105 @@ static __noinline int pk_as_last_received(struct pk_cpu *c)
 	return 0;
 }
 
-/* Inside the processing of a received packet. */
-static __always_inline void pk_net_sample_packet(struct pk_cpu *c, struct pk_place *place,
-						 struct pk_charge *charge)
+/* In a packet that is not known: for the socket that a hook names before it ends, or unwatched. */
+static __always_inline void pk_net_at_unknown(struct pk_cpu *c)
 {
+	c->packet = 0;
+	c->datagram = 0;
+	c->object = PK_UNWATCHED_PARTY;
+	c->listener = 0;
+	c->waits = 0;
+	c->guess = 1;
+	c->shared = 0;
+}
+
+/*
+ * The sockets that samples have met by the port of UDP that their packets were addressed to. Several
+ * may share a port; that one has it alone is believed if only that one is met, again and again.
+ */
+enum {
+	PK_PORTS = 64,
+	PK_ALONE = 8, /* met so often */
+	PK_NOT_ALONE = -256, /* from here on if another was met */
+};
+
+static struct {
+	__u64 object;
+	__u64 sk;
+	__s64 met;
+} ports[PK_PORTS] = {};
+
+static __always_inline bool pk_has_port_alone(__u64 object, __u64 sk)
+{
+	__u32 at = object >> 8 & (PK_PORTS - 1);
+	__s64 met = 0;
+
+	if (pk_sock_is_alone(sk))
+		return true;
+	if (ports[at].object == object) {
+		met = ports[at].met;
+		if (ports[at].sk != sk)
+			met = PK_NOT_ALONE;
+	}
+	ports[at].object = object;
+	ports[at].sk = sk;
+	ports[at].met = met + (met < PK_ALONE);
+	return met >= PK_ALONE;
+}
+
+/*
+ * Does the stack say for which packet the CPU is at work, and is it known whom what is addressed so is
+ * for? Then the hook at every packet is not needed for this sample. While it rests the last socket stays
+ * where it was, and is forgotten here if it is not the packet's.
+ */
+static __always_inline bool pk_packet_is_told(struct pk_cpu *c, struct pk_place *place)
+{
+	struct pk_packet_info *info = pk_info(c);
+
+	/* Once a socket has the packet, who reads it may have freed it already. */
+	if (place->at & PK_AT_READABLE && c->sk && config.packets)
+		return true;
+	if (!config.packets || !place->packet || place->at & PK_AT_TAP)
+		return false;
+	if (!(c->resting & PK_REST_PACKETS) && place->packet != c->skb)
+		return false;
+	pk_parse_packet(place->packet, false, info);
+	if (!info->object || info->shared || info->datagram)
+		return false;
+	if (c->resting & PK_REST_PACKETS && !pk_is_addressed_to(info, c->sk))
+		c->sk = 0;
+	return !c->sk || info->waits ||
+	       (pk_is_addressed_to(info, c->sk) && pk_has_port_alone(info->object, c->sk));
+}
+
+/* Inside the processing of a received packet. */
+static __always_inline int pk_net_sample_packet(struct pk_cpu *c, struct pk_place *place,
+						struct pk_charge *charge)
+{
+	bool told = pk_packet_is_told(c, place), passed_on, tap, tcp;
 	struct sock *sk = (void *)c->sk;
-	bool tap = sk && BPF_CORE_READ(sk, __sk_common.skc_family) == AF_PACKET;
+
+	tcp = sk ? BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP : told && pk_info(c)->waits;
+	passed_on = !sk && place->at & PK_AT_TRANSMIT;
+	/* A packet that is passed on takes its account along. */
+	c->stats.needed_packets += !told || passed_on;
+	/* Who sends over a connection takes what was done for it. */
+	c->stats.needed_sending += tcp || passed_on;
+	if (c->resting & PK_REST_PACKETS) {
+		c->skb = place->packet;
+		if (!told) {
+			pk_net_arm(c, place, charge, PK_PHASE_PACKET);
+			pk_net_at_unknown(c);
+			return 0;
+		}
+	}
+	if (c->resting & PK_REST_SENDING && passed_on)
+		return pk_charge_unwatched(c, charge);
+	tap = sk && BPF_CORE_READ(sk, __sk_common.skc_family) == AF_PACKET;
 
 	if (sk && tap == ((place->at & PK_AT_TAP) != 0) && !pk_sock_listens(c->sk)) {
 		pk_net_hash(c, pk_net_socket(c, c->sk), charge);
-		return;
+		return 0;
 	}
 	/* On its way out, and its hook has run; before that, what was sent last is another. */
 	if (place->at & PK_AT_TRANSMIT && c->sent && !(place->at & PK_AT_TAP)) {
@@ -181,18 +272,34 @@ static __always_inline void pk_net_sample_packet(struct pk_cpu *c, struct pk_pla
 
 			pk_parse_packet(c->skb, false, info);
 			charge->reason = PK_FORWARDED;
+			c->stats.needed_packets++;
 			pk_hash(c, pk_packet_object(c->skb, info), charge);
-			return;
+			return 0;
 		}
 		if (!pk_sock_of_kernel(c->tx_sk)) {
 			pk_net_hash(c, pk_net_socket(c, c->tx_sk), charge);
-			return;
+			return 0;
 		}
 	}
 	pk_net_arm(c, place, charge, PK_PHASE_PACKET);
 	pk_net_address(c, c->skb, false);
 	if (place->at & PK_AT_DELIVER)
 		c->shared = 0; /* already in the delivery to one of them */
+	return 0;
+}
+
+/* Whose sending this softirq comes at the end of, where it does: the label; 0 for a kernel thread. */
+static __always_inline __u64 pk_sends_now(const struct pk_charge *charge)
+{
+	return bpf_get_current_task_btf()->flags & PF_KTHREAD ? 0 : charge->ran_on;
+}
+
+/* Are the hooks on sending needed for what this sample is of? */
+static __always_inline bool pk_needs_sending(struct pk_place *place)
+{
+	return place->at & (PK_AT_TRANSMIT | PK_AT_SEND | PK_AT_QDISC) ||
+	       (place->at & PK_AT_STEER && !place->inline_send) || place->vec == PK_VEC_HRTIMER ||
+	       place->vec == PK_VEC_TASKLET;
 }
 
 int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge)
@@ -208,9 +315,18 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
 		return 0;
 	}
-	if (place->at & PK_AT_RECEIVE) {
-		pk_net_sample_packet(c, place, charge);
-		return 0;
+	c->stats.network++;
+	if (place->at & PK_AT_RECEIVE)
+		return pk_net_sample_packet(c, place, charge);
+	if (place->at & PK_AT_TIMER) {
+		object = pk_socket_expiring(c, place->vec);
+		return object ? pk_hash(c, object, charge) :
+				pk_charge_nobody(c, charge, PK_EXPIRED);
+	}
+	if (pk_needs_sending(place)) {
+		c->stats.needed_sending++;
+		if (c->resting & PK_REST_SENDING)
+			return pk_charge_unwatched(c, charge);
 	}
 	if (place->at & PK_AT_TRANSMIT) {
 		if (!c->tx_sk)
@@ -220,6 +336,8 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 			c->sender = object;
 		return pk_net_hash(c, object, charge);
 	}
+	if (place->at & PK_AT_STEER && c->resting & PK_REST_SENDING)
+		return pk_charge_party(c, charge, pk_sends_now(charge), PK_BASIS_OWNER);
 	/* Telling other CPUs of packets queued for them: what was just sent over a veth, */
 	if (place->at & PK_AT_STEER && c->tx_sk)
 		return pk_net_hash(c, pk_net_socket(c, c->tx_sk), charge);
@@ -235,12 +353,8 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 
 		object = pk_handed_over(c->skb, info);
 		charge->reason = info->reason;
+		c->stats.needed_packets += !info->waits;
 		return pk_hash(c, object, charge);
-	}
-	if (place->at & PK_AT_TIMER) {
-		object = pk_socket_expiring(c, place->vec);
-		return object ? pk_hash(c, object, charge) :
-				pk_charge_nobody(c, charge, PK_EXPIRED);
 	}
 	c->object = 0;
 	c->listener = 0;
@@ -280,13 +394,18 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		else
 			c->object = pk_network_object();
 		/* At the end of the task's own sending: its packet raised this softirq. */
-		if (place->inline_send && c->tx_sk && !(place->at & PK_AT_FREE)) {
-			c->object = pk_net_socket(c, c->tx_sk);
-			c->waits = 1;
-			c->guess = 0;
+		if (place->inline_send && !(place->at & PK_AT_FREE)) {
+			if (c->tx_sk) {
+				c->object = pk_net_socket(c, c->tx_sk);
+				c->waits = 1;
+				c->guess = 0;
+			} else if (c->resting & PK_REST_SENDING && pk_sends_now(charge)) {
+				c->object = pk_sends_now(charge);
+				c->guess = 0;
+			}
 		}
 		/* This loop runs for packets only: if none comes, the last one was this run's. */
-		if (place->at & PK_AT_BACKLOG)
+		if (place->at & PK_AT_BACKLOG && !(c->resting & PK_REST_PACKETS))
 			pk_as_last_received(c);
 	}
 	pk_net_arm(c, place, charge, phase);

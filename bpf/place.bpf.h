@@ -30,6 +30,7 @@ enum {
 	PK_AT_CALL_TIMER = 1 << PK_FN_CALL_TIMER,
 	PK_AT_COMPLETE = 1 << PK_FN_COMPLETE,
 	PK_AT_RECLAIM = 1 << PK_FN_RECLAIM,
+	PK_AT_READABLE = 1 << PK_FN_READABLE,
 };
 
 /* Frames beyond the softirq loop that are looked at: was it entered from sending? */
@@ -107,6 +108,8 @@ static long pk_place_frame(__u32 i, struct pk_walk *walk)
 	p->at |= 1 << (class & 31);
 	if (class == PK_FN_UNLOCK)
 		p->unlock = i + 1;
+	if (class == PK_FN_RECEIVE)
+		p->receive = f->arg ? 0 : i + 1; /* of a list's packets it does not say which */
 	if (class == PK_FN_SOFTIRQ || class == PK_FN_NAPI_THREAD) {
 		if (class == PK_FN_NAPI_THREAD)
 			p->vec = PK_VEC_NET_RX;

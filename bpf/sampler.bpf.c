@@ -14,6 +14,7 @@
 #include "exact.bpf.h"
 #include "interrupt.bpf.h"
 #include "net.bpf.h"
+#include "packet.bpf.h"
 #include "party.bpf.h"
 #include "place.bpf.h"
 #include "run.bpf.h"
@@ -38,6 +39,7 @@ static __always_inline void pk_look_for_hooks(struct pk_cpu *c)
 	if (likely(c->window == now))
 		return;
 	c->window = now;
+	c->resting = resting;
 	c->skb = 0;
 	c->from = 0;
 	c->sk = 0;
@@ -143,10 +145,15 @@ static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charg
 }
 
 /* Work that a hook names, if it is on. */
-static __always_inline void pk_sample_hooked(struct pk_cpu *c, struct pk_place *place,
+static __always_inline void pk_sample_hooked(struct pk_cpu *c, struct pk_scratch *s,
 					     struct pk_charge *charge)
 {
+	struct pk_place *place = &s->place;
+
 	if (c->watched) {
+		if (place->at & PK_AT_RECEIVE)
+			place->packet = pk_packet_on_stack(
+				s, c->resting & PK_REST_PACKETS ? 0 : c->skb);
 		/* Before the first vector: it may be for the end of a disk request. */
 		charge->watched = place->vec != PK_VEC_NONE || c->disks_watched;
 		pk_net_sample(c, place, charge);
@@ -155,16 +162,18 @@ static __always_inline void pk_sample_hooked(struct pk_cpu *c, struct pk_place *
 	}
 }
 
-static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *place,
+static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_scratch *s,
 					    struct pk_charge *charge)
 {
+	struct pk_place *place = &s->place;
+
 	charge->kind = PK_SOFTIRQ;
 	charge->vec = place->vec;
 	switch (place->vec) {
 	case PK_VEC_NET_RX:
 	case PK_VEC_NET_TX:
 	case PK_VEC_NONE:
-		pk_sample_hooked(c, place, charge);
+		pk_sample_hooked(c, s, charge);
 		return;
 	case PK_VEC_HRTIMER:
 	case PK_VEC_TASKLET:
@@ -176,7 +185,7 @@ static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *p
 		 */
 		if (place->at & (PK_AT_TIMER | PK_AT_SEND | PK_AT_TRANSMIT) ||
 		    place->vec == PK_VEC_HRTIMER || place->vec == PK_VEC_TASKLET) {
-			pk_sample_hooked(c, place, charge);
+			pk_sample_hooked(c, s, charge);
 			return;
 		}
 		if (place->vec == PK_VEC_TIMER) {
@@ -385,7 +394,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 			c->stats.no_kstack++;
 		}
 		if (place->async) {
-			pk_sample_async(c, place, charge);
+			pk_sample_async(c, s, charge);
 			goto out;
 		}
 		if (task->pid == 0) {

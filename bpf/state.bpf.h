@@ -22,6 +22,9 @@ struct pk_place {
 	__u32 beyond; /* frames looked at after it */
 	__u32 at;     /* PK_AT_*, of the asynchronous part */
 	__u32 unlock; /* 1 + the frame of PK_FN_UNLOCK, 0 for none */
+	__u32 receive; /* the same of the outermost PK_FN_RECEIVE, if that is of one packet */
+	__u32 pad2;
+	__u64 packet; /* that it is at, as the stack has it; 0: not known */
 	__u8 vec;
 	__u8 inline_send; /* the softirq runs at the end of the task's own sending */
 	__u8 async;
@@ -52,6 +55,8 @@ struct pk_scratch {
 	struct pk_stack check; /* what the kernel says that it is; then, like .places */
 	struct pk_unwind unwind;
 	__u64 places[PK_MAX_DEPTH]; /* of frames on the stack */
+	__u32 placed; /* .places of so many are where the code has its stack pointer */
+	__u32 pad2;
 	__u64 pad[16];
 };
 
@@ -180,12 +185,14 @@ extern struct pk_slot slots[PK_SLOTS];
 extern __u32 slot_tags[PK_SLOTS];
 extern struct pk_note notes[PK_NOTE_TABLES * PK_NOTES];
 extern __u64 unwinds[PK_UNWINDS];
+extern struct pk_packet_frame packet_frames[PK_FUNCTIONS];
 extern volatile __u64 started; /* ktime of the start: a first sample stands for the time since; 0: none counts */
 extern volatile __u64 stopped; /* ktime of the end, for those who come to read later; 0: it goes on */
 extern volatile __u64 period; /* ns between samples now */
 extern volatile __u32 window; /* 0: the hooks are off; else a number, each time a new one */
 extern volatile __u32 irq_window; /* the same of the hooks on interrupts */
 extern volatile __u32 disk_window; /* and of those on disk requests */
+extern volatile __u32 resting; /* enum pk_rest: hooks that are off since nothing needs them */
 extern volatile __u32 rows; /* of the table of counts in use */
 extern volatile __u32 rows_with_stacks; /* how many there may be before new ones get no stacks */
 extern volatile __u64 self; /* label of the process that records; 0 before it is known */

@@ -128,6 +128,7 @@ static long pk_unwind_frame(__u32 i, struct pk_unwind_loop *l)
 	if (i >= PK_MAX_DEPTH)
 		return 1;
 	l->scratch->stack.ip[i] = u->ip;
+	l->scratch->places[i] = at;
 	u->depth = i + 1;
 	entry = pk_unwind_find(u->ip, u->exact);
 	step = pk_unwind_found(entry) ? pk_unwind_step(entry) : 0;
@@ -159,7 +160,10 @@ static __always_inline __u64 pk_unwind_top(void)
 	return (__u64)bpf_task_pt_regs(bpf_get_current_task_btf()) - 8;
 }
 
-/* Whether the way up is known as a whole. If so it is in scratch->stack, .depth frames. */
+/*
+ * Whether the way up is known as a whole. If so it is in scratch->stack, .depth frames. So far as it is
+ * known, .places are where the code has its stack pointer.
+ */
 static __always_inline bool pk_unwind_known(struct pk_scratch *scratch, __u64 ip, __u64 sp)
 {
 	struct pk_unwind_loop l = { .scratch = scratch };
@@ -498,6 +502,7 @@ static __always_inline __u32 pk_kernel_stack(struct pk_cpu *c, struct bpf_perf_e
 		}
 	}
 	depth = scratch->unwind.depth;
+	scratch->placed = depth;
 	if (likely(known && !check))
 		return depth;
 	c->stats.unwound++;
@@ -510,6 +515,7 @@ static __always_inline __u32 pk_kernel_stack(struct pk_cpu *c, struct bpf_perf_e
 		if (!scratch->unwind.differs)
 			return depth;
 		c->stats.unwound_wrong++;
+		scratch->placed = 0;
 	}
 	len = bpf_get_stack(ctx, scratch->stack.ip, sizeof(scratch->stack.ip), 0);
 	if (len <= 0)
@@ -519,6 +525,7 @@ static __always_inline __u32 pk_kernel_stack(struct pk_cpu *c, struct bpf_perf_e
 	if (c->lessons > PK_UNWIND_FIRST_LESSONS + c->stats.samples / PK_UNWIND_LESSONS)
 		return depth;
 	c->lessons++;
+	scratch->placed = 0;
 	pk_unwind_learn_all(scratch, sp, depth, known);
 	return depth;
 }

@@ -16,6 +16,12 @@ enum {
 	PK_CALLS_PENDING = 128,  /* calls in a softirq whose party is not known yet; a power of two */
 };
 
+/* Of a function that is known by address: which word of its frame is the packet; see bpf/packet.bpf.h. */
+struct pk_packet_frame {
+	__u32 word;
+	__u32 found; /* there, so often more than not */
+};
+
 /* A label that is fresh in its table. */
 struct pk_told {
 	__u64 label;
@@ -35,6 +41,7 @@ struct pk_packet_info {
 	__u64 ends;   /* both ends of it, in whatever namespace it is */
 	__u64 datagram; /* number of the datagram that this is a fragment of, 0 if it is whole */
 	__u64 listener; /* of TCP: who listens on the port, if anyone does */
+	__u64 local;  /* address it is for, IPv6 folded */
 	__u8 waits;   /* a consumer will test for the object: it may stay on account */
 	__u8 reason;  /* to give when nobody claims it */
 	__u8 shared;  /* to a multicast or broadcast address: may have several receivers */
@@ -83,7 +90,7 @@ struct pk_cpu {
 	__u8 shared;     /* packet for several receivers: split among them */
 	__u8 waits;      /* .object has a consumer to come: it may stay on account */
 	__u8 guess;      /* .object is no more than likely */
-	__u8 pad[4];
+	__u32 packets;   /* received on this CPU, in PK_PHASE_PACKET while their hooks rest */
 
 	__u64 rare_hits; /* runs of hooks that no budget turns off */
 	__u64 disk_hits; /* of those on disk requests */
@@ -152,6 +159,8 @@ struct pk_cpu {
 	__u32 window;     /* in which the last sample fell: what the hooks said before is stale */
 	__u32 irq_window; /* the same of the hooks on interrupts */
 	__u32 disk_window; /* and of those on disk requests */
+	__u32 resting;    /* enum pk_rest, in this window */
+	__u32 pad6;
 	struct pk_packet_info info[PK_LEVELS]; /* read last, by pk_level(); the BPF stack is short */
 	struct pk_label who[PK_LEVELS]; /* to be told, by pk_level() */
 	struct pk_key row[PK_LEVELS]; /* for looking up counts, by pk_level() */

@@ -9,7 +9,7 @@ namespace {
 constexpr double always_turn_ns = 1e9;    // how often is looked at hooks that are on throughout
 constexpr double cycle_ns = 1e9;          // a turn and its pause, where the turn is long enough
 constexpr double longest_cycle_ns = 4e9;  // so that what is new is seen soon
-constexpr double longer_each_time = 1.5;
+constexpr double longer_each_time = 2;
 constexpr double part_of_turning = 0.1;  // of what the hooks may take
 constexpr double least_samples = 20;     // of a turn that this does not make too long
 constexpr double fewest_samples = 4;     // of any: the first after a pause does not count
@@ -56,7 +56,8 @@ Budget::Turn Budget::next(std::span<const uint64_t> runs, double run_ns, uint64_
     rate_ = now > rate_ ? now : (rate_ + now) / 2;
   }
   duty_ = rate_ > share_ ? share_ / rate_ : 1;
-  if (duty_ > 0.95) {
+  const bool worth_turning = (rate_ - share_) * longest_cycle_ns > static_cast<double>(turning_ns);
+  if (duty_ > 0.95 || !worth_turning) {
     duty_ = 1;
     cycle_ns_ = 0;
     return {static_cast<uint64_t>(always_turn_ns), 0};

@@ -4,7 +4,8 @@
 // They are on and off in turns. Each turn tells what a CPU really paid; the next one's length and
 // the pause after it follow from that. Lengths vary at random, so that no rhythm of the machine's
 // falls in with ours, and length and pause by the same factor, so that the share is kept. Turning
-// costs, too: where it is dear, turns and pauses become longer as a recording goes on.
+// costs, too: where it is dear, turns and pauses become longer as a recording goes on, and hooks
+// that a pause would save less of than that are on throughout, also above their share.
 #pragma once
 
 #include <algorithm>
@@ -42,9 +43,9 @@ class Budget {
 
   // Of the time, that the hooks are meant to be on; 1: always.
   [[nodiscard]] double duty() const { return duty_; }
-  // Of the time of the CPU that pays most, that they take: no more than their share, but for a
-  // burst.
-  [[nodiscard]] double takes() const { return std::min(rate_, share_); }
+  // Of the time of the CPU that pays most, that they take: where there are pauses no more than
+  // their share, but for a burst.
+  [[nodiscard]] double takes() const { return duty_ < 1 ? std::min(rate_, share_) : rate_; }
 
  private:
   double share_ = 1;

@@ -11,10 +11,14 @@ namespace {
 constexpr uint64_t cost_window_ns = 10'000'000;
 // Between windows, at least. Opening one has the kernel patch itself, which takes a CPU some
 // milliseconds: what a run takes is known well enough after the first ones, and only followed then.
-constexpr uint64_t cost_interval_ns = 1'000'000'000;
-constexpr uint64_t later_cost_interval_ns = 10'000'000'000;
-constexpr int first_cost_windows = 8;
-constexpr uint64_t pace_interval_ns = 100'000'000;
+constexpr uint64_t first_cost_interval_ns = 1'000'000'000;  // twice as long each time, up to
+constexpr uint64_t longest_cost_interval_ns = 10'000'000'000;
+constexpr uint64_t pace_interval_ns = 200'000'000;
+
+// Of network samples, that may do without hooks: the next socket that is named tells most of those
+// whose packet is not known; but what is sent is not told by anything else.
+constexpr double hardly_any_packets = 1.0 / 16;
+constexpr double hardly_any_sending = 1.0 / 64;
 
 constexpr uint64_t process_interval_ns = 1'000'000'000;
 constexpr double least_for_hooks = 0.4;  // of the budget, however dear the rest is
@@ -42,7 +46,20 @@ void BudgetKeeper::begin(uint64_t now) {
   pace_ = Pace(options_.frequency_hz, share_of_sampler(options_.budget), now);
   for (const HookGroup group : {HookGroup::work, HookGroup::disks, HookGroup::interrupts})
     turns_.emplace(group, Turns(kernel_, group, 1, 1'000'000'000 / options_.frequency_hz, now));
+  packets_.emplace(hardly_any_packets, now);
+  sending_.emplace(hardly_any_sending, now);
   share_out();
+}
+
+void BudgetKeeper::look_at_rest(const pk_stats& stats, uint64_t now) {
+  if (!packets_ || options_.calls) return;  // where calls are counted, each is needed
+  uint32_t resting = 0;
+  if (packets_->look(stats.network, stats.needed_packets, now)) resting |= PK_REST_PACKETS;
+  if (sending_->look(stats.network, stats.needed_sending, now)) resting |= PK_REST_SENDING;
+  if (resting == resting_) return;
+  resting_ = resting;
+  cost_.close();  // turning hooks on and off is not to be timed
+  unhooked_ += kernel_.rest(resting);
 }
 
 // Of a CPU's time, that this process takes of late. It runs on one CPU at a time, which may be the
@@ -65,6 +82,7 @@ void BudgetKeeper::share_out() {
   if (const uint64_t hz = pace_.hz(); pace_.look(stats.timed, stats.timed_ns, now) != hz)
     kernel_.set_frequency(pace_.hz());
   look_at_process(now);
+  look_at_rest(stats, now);
   next_pace_ = (now / pace_interval_ns + 1) * pace_interval_ns;  // with the groups' glances
   std::map<HookGroup, double> shares = {
       {HookGroup::work, 1}, {HookGroup::disks, 1}, {HookGroup::interrupts, 1}};
@@ -113,11 +131,13 @@ void BudgetKeeper::open_cost_window() {
     if (!t.on()) paused.push_back(group);
   cost_.open(std::move(paused));
   cost_window_end_ = now + cost_window_ns;
-  for (const auto& [group, t] : turns_)
-    if (t.on())
-      next_cost_[group] =
-          cost_window_end_ +
-          (++cost_windows_[group] < first_cost_windows ? cost_interval_ns : later_cost_interval_ns);
+  for (const auto& [group, t] : turns_) {
+    if (t.on()) {
+      uint64_t& interval = cost_interval_[group];
+      interval = std::clamp(2 * interval, first_cost_interval_ns, longest_cost_interval_ns);
+      next_cost_[group] = cost_window_end_ + interval;
+    }
+  }
 }
 
 void BudgetKeeper::stop(uint64_t now) {

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "collect/cost.h"
 #include "collect/kernel_side.h"
 #include "collect/pace.h"
+#include "collect/rest.h"
 #include "collect/turns.h"
 
 namespace pkprof {
@@ -47,6 +49,7 @@ class BudgetKeeper {
  private:
   void share_out();
   void look_at_process(uint64_t now);
+  void look_at_rest(const pk_stats& stats, uint64_t now);
   void open_cost_window();
 
   KernelSide& kernel_;
@@ -54,13 +57,16 @@ class BudgetKeeper {
   CostMeter cost_;
   Pace pace_;
   std::map<HookGroup, Turns> turns_;
+  std::optional<Rest> packets_;  // hooks that are on while samples need them
+  std::optional<Rest> sending_;
+  uint32_t resting_ = 0;  // enum pk_rest
   uint64_t next_pace_ = 0;      // when it is to be seen again what samples take
   uint64_t process_since_ = 0;  // when this process's CPU time was looked at last
   uint64_t process_ns_ = 0;     // then
   double process_takes_ = 0;
   uint64_t cost_window_end_ = 0;             // of the window that is open
   std::map<HookGroup, uint64_t> next_cost_;  // when a window is to be opened for them again
-  std::map<HookGroup, int> cost_windows_;    // they had so far
+  std::map<HookGroup, uint64_t> cost_interval_;  // after the last one
   uint64_t unhooked_ = 0;
 };
 

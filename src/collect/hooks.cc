@@ -69,7 +69,8 @@ constexpr Need needs[] = {
 };
 
 constexpr Hook hooks[] = {
-    {"pk_netif_receive_skb", packets, "netif_receive_skb", 1, false, 0, HookGroup::work},
+    {"pk_netif_receive_skb", packets, "netif_receive_skb", 1, false, 0, HookGroup::work,
+     PK_REST_PACKETS},
     {"pk_napi_gro_receive", drivers, "napi_gro_receive_entry", 1, false, 0, HookGroup::work},
     {"pk_sk_data_ready", sockets, "sk_data_ready", 1, false, 0, HookGroup::work},
     {"pk_sock_def_readable", sockets, "sock_def_readable", 0, true, 1, HookGroup::work},
@@ -79,8 +80,8 @@ constexpr Hook hooks[] = {
     {"pk_tcp_rcv_space_adjust", splices, "tcp_rcv_space_adjust", 1, false, 0, HookGroup::work},
     {"pk_kfree_skb_rx", drops, "kfree_skb", 4, false, 0, HookGroup::work},
     {"pk_kfree_skb", drops, "kfree_skb", 1, false, 1, HookGroup::work},
-    {"pk_net_dev_queue", sending, "net_dev_queue", 1, false, 0, HookGroup::work},
-    {"pk_qdisc_dequeue", queueing, "qdisc_dequeue", 4, false, 0, HookGroup::work},
+    {"pk_net_dev_queue", sending, "net_dev_queue", 1, false, 0, HookGroup::work, PK_REST_SENDING},
+    {"pk_qdisc_dequeue", queueing, "qdisc_dequeue", 4, false, 0, HookGroup::work, PK_REST_SENDING},
     {"pk_inet_sock_set_state", connections, "inet_sock_set_state", 3, false, 0, HookGroup::always},
     {"pk_timer_expire", timers, "timer_expire_entry", 1, false, 0, HookGroup::work},
     {"pk_hrtimer_expire", timers, "hrtimer_expire_entry", 1, false, 0, HookGroup::work},

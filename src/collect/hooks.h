@@ -7,6 +7,7 @@
 #include <span>
 
 #include "collect/facts.h"
+#include "pkprof/user_abi.h"
 
 namespace pkprof {
 
@@ -41,6 +42,7 @@ struct Hook {
   bool function;        // fentry/fexit on a kernel function; else a tracepoint
   int way;              // of meeting the need: hooks of one way go together
   HookGroup group;
+  pk_rest rest = pk_rest{};  // with which it rests while nothing needs it
 };
 
 [[nodiscard]] std::span<const Need> all_needs();

@@ -26,8 +26,12 @@
 namespace pkprof {
 namespace {
 
+// To make an element when it is needed and free it when it is read takes a microsecond, and an
+// interrupt for every dozen of stacks: those of a small table are made at once, a kilobyte each.
 Fd make_table(const char* name, uint32_t key, uint32_t value, uint32_t entries) {
-  LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_NO_PREALLOC);
+  constexpr uint32_t most_made_at_once = 16384;
+  LIBBPF_OPTS(bpf_map_create_opts, opts);
+  if (entries > most_made_at_once) opts.map_flags = BPF_F_NO_PREALLOC;
   return Fd(bpf_map_create(BPF_MAP_TYPE_HASH, name, key, value, entries, &opts));
 }
 
@@ -135,6 +139,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   s->rodata->config.kernel_stat = facts.percpu_offset("kstat");
   s->rodata->config.preempt_count = facts.preempt_count_offset();
   s->rodata->config.softirq_pending = facts.softirq_pending_offset();
+  s->rodata->config.packets = facts.percpu_offset("softnet_data", "processed");
   s->rodata->config.cpustat = facts.percpu_offset("kernel_cpustat");
   s->rodata->config.measure = options.measure;
   s->rodata->config.share_calls = std::ranges::none_of(
@@ -389,10 +394,29 @@ size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying)
       if (std::ranges::find(staying, h.program) == staying.end()) h.link.reset();
       continue;
     }
+    if (h.hook->rest & m.skeleton->bss->resting) continue;
     if (!h.link) h.link = m.attach(*h.hook);
     if (!h.link) ++failed;
   }
   if (on) window = ++m.windows;
+  return failed;
+}
+
+// What hooks said before they rested, or before a rest, does not hold after it: a new window.
+size_t KernelSide::rest(uint32_t resting) {
+  Impl& m = *impl_;
+  auto& bss = *m.skeleton->bss;
+  const bool on = bss.window != 0;
+  size_t failed = 0;
+  for (Impl::HookLink& h : m.hook_links) {
+    if (!on || !(h.hook->rest & bss.resting & ~resting)) continue;
+    h.link = m.attach(*h.hook);
+    if (!h.link) ++failed;
+  }
+  bss.resting = resting;
+  if (on) bss.window = ++m.windows;
+  for (Impl::HookLink& h : m.hook_links)
+    if (h.hook->rest & resting) h.link.reset();
   return failed;
 }
 

@@ -7,7 +7,7 @@ namespace pkprof {
 namespace {
 
 constexpr uint64_t glance_ns = 50'000'000;
-constexpr uint64_t pause_glance_ns = 100'000'000;
+constexpr uint64_t pause_glance_ns = 200'000'000;
 
 // When the next glance is: of all groups at the same time, so that one wakeup is enough.
 uint64_t glance_after(uint64_t now, uint64_t interval_ns) {
@@ -32,6 +32,13 @@ std::span<const int> Turns::to_stay(const CostMeter& cost) const {
   return cost.idle(group_);
 }
 
+// As a rule, for as long as they were not turned yet.
+uint64_t Turns::turning_ns(const CostMeter& cost) const {
+  constexpr uint64_t each_ns = 300'000;
+  return turning_ns_ ? turning_ns_
+                     : (kernel_.hook_programs(group_).size() - to_stay(cost).size()) * each_ns;
+}
+
 size_t Turns::look(CostMeter& cost, uint64_t now) {
   size_t failed = 0;
   if (now < next_ && !budget_.is_spent(kernel_.hook_runs(group_), cost.hook_ns(group_))) {
@@ -46,8 +53,8 @@ size_t Turns::look(CostMeter& cost, uint64_t now) {
   }
   if (on_) {
     watched_ns_ += now - since_;
-    turn_ =
-        budget_.next(kernel_.hook_runs(group_), cost.hook_ns(group_), now - since_, turning_ns_);
+    turn_ = budget_.next(kernel_.hook_runs(group_), cost.hook_ns(group_), now - since_,
+                         turning_ns(cost));
     if (turn_.off_ns) {
       const auto staying = to_stay(cost);
       const uint64_t began = thread_ns();

@@ -38,6 +38,8 @@ class Turns {
   // change its code on all CPUs each time, would cost more than they do.
   [[nodiscard]] std::span<const int> to_stay(const CostMeter& cost) const;
 
+  [[nodiscard]] uint64_t turning_ns(const CostMeter& cost) const;
+
   KernelSide& kernel_;
   HookGroup group_;
   Budget budget_;
@@ -48,7 +50,7 @@ class Turns {
   uint64_t glance_;           // when it is to be seen whether what is on costs too much to last
   bool some_stayed_ = false;  // of the hooks, in a pause
   uint64_t watched_ns_ = 0;   // up to then
-  uint64_t turning_ns_ = 0;   // CPU time that turning them off and on took last
+  uint64_t turning_ns_ = 0;   // CPU time that turning them off and on took last; 0: not done yet
 };
 
 }  // namespace pkprof

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // UDP floods, steered onto a CPU where a bystander runs: the receiver is charged, however it
 // waits, and the bystander is not.
+#include <signal.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -148,6 +150,38 @@ TEST_F(NetworkUdpTest, HooksThatHardlyRunStayInPauses) {
       std::ranges::max_element(looks, {}, [](const auto& l) { return l.second; })->first;
   EXPECT_LT(mostly, all);
   EXPECT_GE(mostly, all - 8) << "of some seventeen that are turned together";
+}
+
+// The stack says which packet it is, and nobody sends in a softirq: three hooks rest. The two on
+// sending are needed again when there is TCP.
+TEST_F(NetworkUdpTest, HooksThatNothingNeedsRest) {
+  const int receiver = serve({"pk_udp", "recv", "--port", "7001"});
+  const int sender = talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001"});
+  const TempDir dir;
+  const Running record(pkprof_argv({"record", "-a", "--budget", "100", "-o", dir.file("profile")}));
+  const auto links = [&record] {
+    const auto objects = bpf_objects_of(record.pid());
+    return std::ranges::count_if(objects, [](const auto& o) { return o.starts_with("link "); });
+  };
+  long most = 0;
+  const auto becomes = [&](auto condition) {
+    const auto limit = std::chrono::steady_clock::now() + 60s;
+    while (std::chrono::steady_clock::now() < limit) {
+      most = std::max(most, static_cast<long>(links()));
+      if (condition(links())) return true;
+      std::this_thread::sleep_for(20ms);
+    }
+    return false;
+  };
+  ASSERT_TRUE(becomes([&](long now) { return now > 0 && now <= most - 3; })) << most;
+  const long rested = links();
+  // Who is charged while they rest.
+  const Report report = observe({.seconds = 2, .min_samples = 600});
+  expect_shares(report, received_elsewhere(report, {receiver}, hog_, {receiver, sender}), 98, 1);
+  kill(sender, SIGKILL);
+  serve({"pk_tcp", "serve", "--port", "7002"});
+  talk({"pk_tcp", "stream", "--to", Pair::kServer4, "--port", "7002"});
+  EXPECT_TRUE(becomes([&](long now) { return now >= rested + 2; })) << rested << " of " << most;
 }
 
 TEST_F(NetworkUdpTest, Loopback) {

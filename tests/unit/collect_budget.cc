@@ -136,6 +136,22 @@ TEST(Budget, WhereTurningIsDearTurnsBecomeLonger) {
   }
 }
 
+// They take 1.1 times their share: a pause now and then would save less than it costs.
+TEST(Budget, WhatIsNotWorthTurningStaysOn) {
+  constexpr uint64_t dear_ns = 5'000'000;
+  for (const uint64_t turning_ns : {uint64_t{0}, dear_ns}) {
+    Budget budget(0.01, kPeriod, 1);
+    std::vector<uint64_t> runs = {0};
+    Budget::Turn turn = budget.first();
+    for (int i = 0; i < 10; ++i) {
+      runs[0] += turn.on_ns * 11 / 100'000;  // 110,000 a second
+      turn = budget.next(runs, kRunNs, turn.on_ns, turning_ns);
+      EXPECT_EQ(turn.off_ns == 0, turning_ns == dear_ns);
+    }
+    EXPECT_NEAR(budget.takes(), turning_ns == dear_ns ? 0.011 : 0.01, 1e-4);
+  }
+}
+
 TEST(Budget, WhenTheStormIsOverTheyStayOnAgain) {
   Budget budget(0.01, kPeriod, 1);
   Machine machine{{1'000'000}};
