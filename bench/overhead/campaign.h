@@ -26,6 +26,7 @@ struct Plan {
   std::vector<int> frequencies;
   int rounds = 11;
   double seconds = 1;  // of a slice
+  double lead = 2;     // of the same load before it, which do not count
   double settle = 1;   // between a profiler's attaching and its first slice
 };
 

@@ -28,6 +28,7 @@ RunInfo read_info(const Json& json) {
   info.cpus = json.value("cpus", 0);
   info.memory_mb = json.value("memory_mb", 0);
   info.seconds = json.value("seconds", 0.0);
+  info.lead = json.value("lead", 0.0);
   info.rounds = json.value("rounds", 0);
   info.tools = json.value("tools", std::vector<std::string>());
   for (const Json& w : json.value("workloads", Json::array())) {
@@ -79,6 +80,7 @@ std::string to_line(const RunInfo& info) {
                  {"cpus", info.cpus},
                  {"memory_mb", info.memory_mb},
                  {"seconds", info.seconds},
+                 {"lead", info.lead},
                  {"rounds", info.rounds},
                  {"tools", info.tools},
                  {"workloads", workloads},

@@ -61,6 +61,7 @@ struct RunInfo {
   int cpus = 0;
   int memory_mb = 0;
   double seconds = 0;  // a slice's length
+  double lead = 0;     // of the same load before it
   int rounds = 0;      // asked for; there may be fewer
   std::vector<std::string> tools;
   std::vector<WorkloadInfo> workloads;

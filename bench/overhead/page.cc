@@ -87,7 +87,8 @@ std::string runs_text(const std::vector<Run>& runs, const Summary& summary) {
     out += "- " + clean(i.date) + ": Linux " + clean(i.kernel) + ", " + std::to_string(i.cpus) +
            " CPUs (" + clean(i.cpu) + "), " + std::to_string(i.memory_mb) + " MiB; " +
            std::to_string(rounds) + (rounds == 1 ? " round" : " rounds") + ", slices of " +
-           number(i.seconds) + " s";
+           number(i.seconds) + " s" +
+           (i.lead > 0 ? " after " + number(i.lead) + " s of the same load" : "");
     out += tools.empty() ? ".\n" : "; " + tools + ".\n";
   }
   std::string frequencies;
