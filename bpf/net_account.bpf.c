@@ -220,8 +220,8 @@ static __always_inline bool pk_packet_is_told(struct pk_cpu *c, struct pk_place 
 {
 	struct pk_packet_info *info = pk_info(c);
 
-	/* Once a socket has the packet, who reads it may have freed it already. */
-	if (place->at & PK_AT_READABLE && c->sk && config.packets)
+	/* Once a socket has the packet it may be freed already: joined with another, or read. */
+	if (place->at & PK_AT_NAMED && c->sk && config.packets)
 		return true;
 	if (!config.packets || !place->packet || place->at & PK_AT_TAP)
 		return false;

@@ -30,7 +30,7 @@ enum {
 	PK_AT_CALL_TIMER = 1 << PK_FN_CALL_TIMER,
 	PK_AT_COMPLETE = 1 << PK_FN_COMPLETE,
 	PK_AT_RECLAIM = 1 << PK_FN_RECLAIM,
-	PK_AT_READABLE = 1 << PK_FN_READABLE,
+	PK_AT_NAMED = 1 << PK_FN_NAMED,
 };
 
 /* Frames beyond the softirq loop that are looked at: was it entered from sending? */

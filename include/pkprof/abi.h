@@ -280,7 +280,7 @@ enum pk_function_class {
 	PK_FN_COMPLETE,    /* the end of a disk request */
 	PK_FN_RECLAIM,     /* running what was put off until no one could use it any more (RCU) */
 	PK_FN_SYSCALL,     /* the first function of every system call */
-	PK_FN_READABLE,    /* telling a socket's process of data, right after its hook */
+	PK_FN_NAMED,       /* right after the hook that names the packet's socket */
 	PK_FN_CLASSES,
 };
 

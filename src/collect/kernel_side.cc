@@ -402,9 +402,20 @@ size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying)
   return failed;
 }
 
+// Without hooks that name sockets, the socket named last is not the packet's that the stack is at.
+bool KernelSide::Impl::names_sockets() const {
+  const auto attached = [this](std::string_view program) {
+    return std::ranges::any_of(hook_links,
+                               [&](const HookLink& h) { return program == h.hook->program; });
+  };
+  return attached("pk_tcp_probe") &&
+         (attached("pk_sk_data_ready") || attached("pk_sock_def_readable"));
+}
+
 // What hooks said before they rested, or before a rest, does not hold after it: a new window.
 size_t KernelSide::rest(uint32_t resting) {
   Impl& m = *impl_;
+  if (!m.names_sockets()) resting &= ~static_cast<uint32_t>(PK_REST_PACKETS);
   auto& bss = *m.skeleton->bss;
   const bool on = bss.window != 0;
   size_t failed = 0;

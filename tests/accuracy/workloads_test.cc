@@ -51,6 +51,33 @@ TEST_F(AccuracyTest, TwoReceiversAtThreeToOne) {
   expect_ratio(seen.report, counts, one, two, 3);
 }
 
+// Two processes with a socket each on one port: which of them a packet is for is the kernel's
+// choice, by the sender's port, and no header says it.
+TEST_F(AccuracyTest, TwoReceiversOfOnePort) {
+  const auto receiver = [&] {
+    return serve({"pk_udp", "recv", "--port", "7001", "--reuseport", "1", "--mode", "nap",
+                  "--rcvbuf", "16777216"});
+  };
+  const auto worker_of = [](int server) {
+    std::set<int> both = live::with_children(server, 1);
+    both.erase(server);
+    return both.empty() ? 0 : *both.begin();
+  };
+  const int one = receiver();
+  const int two = receiver();
+  const int worker_one = worker_of(one);
+  const int worker_two = worker_of(two);
+  std::set<int> pinned = {one, two, worker_one, worker_two};
+  for (int i = 0; i < 8; ++i)
+    pinned.insert(talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001", "--pps",
+                        live::in_guest() ? "500" : "20000"}));
+  const Observed seen =
+      measure("UDP to one port of two", {{worker_one, worker_two}, hog_, pinned}, {98, 1},
+              {.seconds = 10, .min_samples = 2500, .frequency_hz = 3989});
+  const auto counts = [&](const live::Flow& f) { return is_received_elsewhere(f, pinned); };
+  expect_ratio(seen.report, counts, worker_one, worker_two, stage_.ratio(one, two, "packets"));
+}
+
 // A CPU that sleeps is asked to wake the receiver, by the softirq of another: such a call is for
 // whoever is woken.
 TEST_F(AccuracyTest, WakeupsOfReceivers) {
