@@ -236,6 +236,9 @@ static __always_inline bool pk_packet_is_told(struct pk_cpu *c, struct pk_place 
 	       (pk_is_addressed_to(info, c->sk) && pk_has_port_alone(info->object, c->sk));
 }
 
+/* Samples of a packet on its way to being passed on, for one that meets it there. */
+enum { PK_WAY_UP = 4 };
+
 /* Inside the processing of a received packet. */
 static __always_inline int pk_net_sample_packet(struct pk_cpu *c, struct pk_place *place,
 						struct pk_charge *charge)
@@ -245,10 +248,10 @@ static __always_inline int pk_net_sample_packet(struct pk_cpu *c, struct pk_plac
 
 	tcp = sk ? BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP : told && pk_info(c)->waits;
 	passed_on = !sk && place->at & PK_AT_TRANSMIT;
-	/* A packet that is passed on takes its account along. */
-	c->stats.needed_packets += !told || passed_on;
+	/* A packet that is passed on takes its account along, from samples that do not show it yet. */
+	c->stats.needed_packets += passed_on ? PK_WAY_UP : !told;
 	/* Who sends over a connection takes what was done for it. */
-	c->stats.needed_sending += tcp || passed_on;
+	c->stats.needed_sending += passed_on ? PK_WAY_UP : tcp;
 	if (c->resting & PK_REST_PACKETS) {
 		c->skb = place->packet;
 		if (!told) {
