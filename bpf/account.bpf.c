@@ -238,8 +238,8 @@ int pk_attribute(struct pk_cpu *c, __u64 object, struct pk_key *who)
 
 
 /*
- * A table that is large allocates as it grows, and has one element ready on each CPU at first, and gets more
- * only after the interrupt that took it: the second stack of the first sample would find none.
+ * A large table allocates as it grows: it has one element ready on each CPU at first, and gets more
+ * only after the interrupt that took it. The second stack of the first sample would find none.
  * User space runs this once on each CPU for each table, which sets the refilling going.
  *
  * Calls are counted by contexts from the first one on: so the CPU's area is to be known by then.

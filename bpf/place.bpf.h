@@ -31,10 +31,14 @@ enum {
 	PK_AT_COMPLETE = 1 << PK_FN_COMPLETE,
 	PK_AT_RECLAIM = 1 << PK_FN_RECLAIM,
 	PK_AT_NAMED = 1 << PK_FN_NAMED,
+	PK_AT_HOOK = 1 << PK_FN_HOOK,
 };
 
 /* Frames beyond the softirq loop that are looked at: was it entered from sending? */
 enum { PK_LOOK_BEYOND = 8 };
+
+/* A program that is attached to a function's entry is called by its first bytes. */
+enum { PK_ENTRY_BYTES = 16 };
 
 /* At most so many of them are those of the interrupt at whose end softirqs run. */
 enum { PK_INTERRUPT_FRAMES = 4 };
@@ -105,6 +109,8 @@ static long pk_place_frame(__u32 i, struct pk_walk *walk)
 			p->at |= PK_AT_QDISC;
 		return 0;
 	}
+	if (class == PK_FN_NAMED && (!i || p->at & PK_AT_HOOK || ip < f->start + PK_ENTRY_BYTES))
+		return 0; /* the hook may be still to come, or at work */
 	p->at |= 1 << (class & 31);
 	if (class == PK_FN_UNLOCK)
 		p->unlock = i + 1;

@@ -13,6 +13,7 @@
 #include "block.bpf.h"
 #include "exact.bpf.h"
 #include "interrupt.bpf.h"
+#include "kernel_stack.bpf.h"
 #include "net.bpf.h"
 #include "packet.bpf.h"
 #include "party.bpf.h"
@@ -21,7 +22,6 @@
 #include "served.bpf.h"
 #include "state.bpf.h"
 #include "timer.bpf.h"
-#include "unwind.bpf.h"
 
 #include <linux/bpf_perf_event.h>
 

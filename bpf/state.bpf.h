@@ -32,7 +32,7 @@ struct pk_place {
 	__u8 pad[4];
 };
 
-/* On the way up a kernel stack; see unwind.bpf.h. */
+/* On the way up a kernel stack; see unwind.bpf.h and unwind_learn.bpf.h. */
 struct pk_unwind {
 	__u64 ip; /* of the frame at hand */
 	__u64 sp; /* in it */
@@ -55,7 +55,7 @@ struct pk_scratch {
 	struct pk_stack check; /* what the kernel says that it is; then, like .places */
 	struct pk_unwind unwind;
 	__u64 places[PK_MAX_DEPTH]; /* of frames on the stack */
-	__u32 placed; /* .places of so many are where the code has its stack pointer */
+	__u32 placed; /* of the way up as remembered: .places of so many are the code's stack pointers */
 	__u32 pad2;
 	__u64 pad[16];
 };

@@ -140,7 +140,7 @@ std::string paper_text(const Summary& summary) {
     return s ? three_places(s->median) : std::string("–");
   };
   std::string out = header({"1996", "their KPROF", "their PKPROF", "our bare sampler", "our pkprof",
-                            "our pkprof, hooks always on", "remark"});
+                            "our pkprof, --budget 100", "remark"});
   for (const PaperFigure& f : kPaperFigures) {
     out += row({std::string(f.measured) + " (" + f.table + ")", f.kprof, f.pkprof, ours(f, "bare"),
                 ours(f, "pkprof"), ours(f, "pkprof-100"), f.remark});

@@ -254,7 +254,6 @@ struct pk_vote {
 enum pk_rest {
 	PK_REST_PACKETS = 1, /* on received packets: the stack says which packet it is */
 	PK_REST_SENDING = 2, /* on packets that are sent */
-	PK_RESTS = 2,        /* how many there are */
 };
 
 /* Functions whose frames tell the sampler where in asynchronous work it is. */
@@ -280,7 +279,8 @@ enum pk_function_class {
 	PK_FN_COMPLETE,    /* the end of a disk request */
 	PK_FN_RECLAIM,     /* running what was put off until no one could use it any more (RCU) */
 	PK_FN_SYSCALL,     /* the first function of every system call */
-	PK_FN_NAMED,       /* right after the hook that names the packet's socket */
+	PK_FN_NAMED,       /* what it calls comes after the hook that names the packet's socket */
+	PK_FN_HOOK,        /* around a program on a tracepoint */
 	PK_FN_CLASSES,
 };
 
@@ -368,9 +368,9 @@ struct pk_stats {
 	__u64 rows_shortened; /* samples that lost their stacks for a row to find a place */
 	__u64 labels_full;
 	__u64 votes_full;
-	__u64 network;       /* samples of what the network's hooks name */
-	__u64 needed_packets; /* of them, that the hooks were needed for that may rest: PK_REST_PACKETS, */
-	__u64 needed_sending; /* PK_REST_SENDING */
+	__u64 network;        /* samples of what the network's hooks name */
+	__u64 needed_packets; /* about so many of them needed the hooks of PK_REST_PACKETS, */
+	__u64 needed_sending; /* and those of PK_REST_SENDING */
 	__u64 calls;           /* counted */
 	__u64 calls_lost;      /* that found no place in the tables */
 	__u64 calls_shortened; /* whose caller was left out for want of rows */

@@ -56,8 +56,7 @@ void BudgetKeeper::look_at_rest(const pk_stats& stats, uint64_t now) {
   uint32_t resting = 0;
   if (packets_->look(stats.network, stats.needed_packets, now)) resting |= PK_REST_PACKETS;
   if (sending_->look(stats.network, stats.needed_sending, now)) resting |= PK_REST_SENDING;
-  if (resting == resting_) return;
-  resting_ = resting;
+  if (kernel_.rests(resting)) return;
   cost_.close();  // turning hooks on and off is not to be timed
   unhooked_ += kernel_.rest(resting);
 }

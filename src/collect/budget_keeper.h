@@ -59,7 +59,6 @@ class BudgetKeeper {
   std::map<HookGroup, Turns> turns_;
   std::optional<Rest> packets_;  // hooks that are on while samples need them
   std::optional<Rest> sending_;
-  uint32_t resting_ = 0;        // enum pk_rest
   uint64_t next_pace_ = 0;      // when it is to be seen again what samples take
   uint64_t process_since_ = 0;  // when this process's CPU time was looked at last
   uint64_t process_ns_ = 0;     // then

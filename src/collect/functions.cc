@@ -65,6 +65,8 @@ constexpr Known known_functions[] = {
     {"udpv6_queue_rcv_one_skb", PK_FN_DELIVER, 0},
     {"sock_def_readable", PK_FN_NAMED, 0},
     {"tcp_rcv_established", PK_FN_NAMED, 0},
+    {"bpf_trace_run1", PK_FN_HOOK, 0},  // by how many arguments the tracepoint has
+    {"bpf_trace_run2", PK_FN_HOOK, 0},
     {"process_backlog", PK_FN_BACKLOG, 0},
     {"net_rps_send_ipi", PK_FN_STEER, 0},
     {"net_rps_action_and_irq_enable", PK_FN_STEER, 0},

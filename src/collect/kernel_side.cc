@@ -376,6 +376,12 @@ uint64_t KernelSide::disable() {
   return stopped;
 }
 
+// What is armed meets its hook before the hooks go.
+void KernelSide::Impl::let_settle() {
+  const timespec settle{0, 1'000'000};
+  nanosleep(&settle, nullptr);
+}
+
 size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying) {
   Impl& m = *impl_;
   auto& window = group == HookGroup::work    ? m.skeleton->bss->window
@@ -384,9 +390,7 @@ size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying)
   size_t failed = 0;
   if (!on) {
     window = 0;
-    // What is armed meets its hook before the hooks go.
-    const timespec settle{0, 1'000'000};
-    nanosleep(&settle, nullptr);
+    m.let_settle();
   }
   for (Impl::HookLink& h : m.hook_links) {
     if (h.hook->group != group) continue;
@@ -403,20 +407,25 @@ size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying)
 }
 
 // Without hooks that name sockets, the socket named last is not the packet's that the stack is at.
-bool KernelSide::Impl::names_sockets() const {
+uint32_t KernelSide::Impl::may_rest(uint32_t which) const {
   const auto attached = [this](std::string_view program) {
     return std::ranges::any_of(hook_links,
                                [&](const HookLink& h) { return program == h.hook->program; });
   };
-  return attached("pk_tcp_probe") &&
-         (attached("pk_sk_data_ready") || attached("pk_sock_def_readable"));
+  const bool named = attached("pk_tcp_probe") &&
+                     (attached("pk_sk_data_ready") || attached("pk_sock_def_readable"));
+  return named ? which : which & ~static_cast<uint32_t>(PK_REST_PACKETS);
+}
+
+bool KernelSide::rests(uint32_t which) const {
+  return impl_->skeleton->bss->resting == impl_->may_rest(which);
 }
 
 // What hooks said before they rested, or before a rest, does not hold after it: a new window.
-size_t KernelSide::rest(uint32_t resting) {
+size_t KernelSide::rest(uint32_t which) {
   Impl& m = *impl_;
-  if (!m.names_sockets()) resting &= ~static_cast<uint32_t>(PK_REST_PACKETS);
   auto& bss = *m.skeleton->bss;
+  const uint32_t resting = m.may_rest(which);
   const bool on = bss.window != 0;
   size_t failed = 0;
   for (Impl::HookLink& h : m.hook_links) {
@@ -426,6 +435,7 @@ size_t KernelSide::rest(uint32_t resting) {
   }
   bss.resting = resting;
   if (on) bss.window = ++m.windows;
+  m.let_settle();
   for (Impl::HookLink& h : m.hook_links)
     if (h.hook->rest & resting) h.link.reset();
   return failed;

@@ -75,9 +75,11 @@ class KernelSide {
   // those whose programs are in `staying` are left as they are. Returns how many could not be
   // attached again.
   size_t watch(HookGroup group, bool on, std::span<const int> staying = {});
-  // Hooks on work that are to rest from now on (enum pk_rest): the sampler does without them, also
-  // while their group is on. Returns how many of the others could not be attached again.
-  size_t rest(uint32_t resting);
+  // Hooks on work that are to rest from now on (enum pk_rest), if they may here: the sampler does
+  // without them, also while their group is on. Returns how many of the others could not be
+  // attached again.
+  size_t rest(uint32_t which);
+  [[nodiscard]] bool rests(uint32_t which) const;  // these and no others do, as far as they may
   Result<> enable();
   // Of the sampling clock, while it runs.
   void set_frequency(uint64_t hz);

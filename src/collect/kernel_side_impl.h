@@ -61,7 +61,8 @@ struct KernelSide::Impl {
   std::vector<HookLink> hook_links;
   [[nodiscard]] int program_of(const Hook& hook) const;
   Link attach(const Hook& hook);
-  [[nodiscard]] bool names_sockets() const;
+  static void let_settle();
+  [[nodiscard]] uint32_t may_rest(uint32_t which) const;  // enum pk_rest, of these
   uint64_t started = 0;
   uint32_t windows = 0;  // times that hooks were turned on
   uint64_t owners_without_room = 0;

@@ -32,7 +32,7 @@ std::span<const int> Turns::to_stay(const CostMeter& cost) const {
   return cost.idle(group_);
 }
 
-// As a rule, for as long as they were not turned yet.
+// What it costs to turn the hooks off and on; where it was not done yet, what it does as a rule.
 uint64_t Turns::turning_ns(const CostMeter& cost) const {
   constexpr uint64_t each_ns = 300'000;
   return turning_ns_ ? turning_ns_

@@ -16,8 +16,10 @@ constexpr double kRunNs = 100;
 struct Machine {
   std::vector<double> runs_per_s;
   std::vector<uint64_t> runs = std::vector<uint64_t>(runs_per_s.size());
+  uint64_t turning_ns = 0;
   double on_s = 0;
   double off_s = 0;
+  double longest_s = 0;  // turn and pause
 
   void live(Budget& budget, double seconds) {
     Budget::Turn turn = budget.first();
@@ -26,8 +28,9 @@ struct Machine {
       for (size_t cpu = 0; cpu < runs.size(); ++cpu)
         runs[cpu] += static_cast<uint64_t>(runs_per_s[cpu] * on);
       on_s += on;
-      turn = budget.next(runs, kRunNs, turn.on_ns);
+      turn = budget.next(runs, kRunNs, turn.on_ns, turning_ns);
       off_s += static_cast<double>(turn.off_ns) / 1e9;
+      longest_s = std::max(longest_s, static_cast<double>(turn.on_ns + turn.off_ns) / 1e9);
       now = on_s + off_s;
     }
   }
@@ -109,46 +112,30 @@ TEST(Budget, TurnsHaveNoRhythm) {
   EXPECT_GT(lengths.back(), lengths.front() * 3 / 2);
 }
 
+constexpr uint64_t kDearTurning = 5'000'000;
+
 // Where it is dear to turn hooks off and on it is done more seldom as time goes on, and they are on
 // for as large a part of the time.
 TEST(Budget, WhereTurningIsDearTurnsBecomeLonger) {
-  constexpr uint64_t dear_ns = 5'000'000;
-  for (const uint64_t turning_ns : {uint64_t{0}, dear_ns}) {
+  for (const uint64_t turning_ns : {uint64_t{0}, kDearTurning}) {
     Budget budget(0.01, kPeriod, 1);
-    std::vector<uint64_t> runs = {0};
-    Budget::Turn turn = budget.first();
-    double on = 0;
-    double all = 0;
-    double longest = 0;
-    for (int i = 0; i < 400; ++i) {
-      runs[0] += turn.on_ns / 2000;  // 500,000 a second: five times what they may
-      turn = budget.next(runs, kRunNs, turn.on_ns, turning_ns);
-      const auto cycle = static_cast<double>(turn.on_ns + turn.off_ns);
-      if (i == 0) {
-        EXPECT_LT(cycle, 1.6e9) << "the first are short: so may the recording be";
-      }
-      longest = std::max(longest, cycle);
-      on += static_cast<double>(turn.on_ns);
-      all += cycle;
-    }
-    EXPECT_NEAR(on / all, 0.2, 0.01);
-    EXPECT_EQ(longest > 4e9, turning_ns == dear_ns) << longest;
+    Machine machine{.runs_per_s = {500'000}, .turning_ns = turning_ns};  // five times their share
+    machine.live(budget, 0.05);                                          // one cycle
+    EXPECT_LT(machine.longest_s, 1.6) << "the first are short: so may the recording be";
+    machine.live(budget, 1000);
+    EXPECT_NEAR(machine.share(), 0.2, 0.01);
+    EXPECT_EQ(machine.longest_s > 4, turning_ns == kDearTurning) << machine.longest_s;
   }
 }
 
 // They take 1.1 times their share: a pause now and then would save less than it costs.
 TEST(Budget, WhatIsNotWorthTurningStaysOn) {
-  constexpr uint64_t dear_ns = 5'000'000;
-  for (const uint64_t turning_ns : {uint64_t{0}, dear_ns}) {
+  for (const uint64_t turning_ns : {uint64_t{0}, kDearTurning}) {
     Budget budget(0.01, kPeriod, 1);
-    std::vector<uint64_t> runs = {0};
-    Budget::Turn turn = budget.first();
-    for (int i = 0; i < 10; ++i) {
-      runs[0] += turn.on_ns * 11 / 100'000;  // 110,000 a second
-      turn = budget.next(runs, kRunNs, turn.on_ns, turning_ns);
-      EXPECT_EQ(turn.off_ns == 0, turning_ns == dear_ns);
-    }
-    EXPECT_NEAR(budget.takes(), turning_ns == dear_ns ? 0.011 : 0.01, 1e-4);
+    Machine machine{.runs_per_s = {110'000}, .turning_ns = turning_ns};
+    machine.live(budget, 20);
+    EXPECT_EQ(machine.off_s == 0, turning_ns == kDearTurning);
+    EXPECT_NEAR(budget.takes(), turning_ns == kDearTurning ? 0.011 : 0.01, 1e-4);
   }
 }
 
