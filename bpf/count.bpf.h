@@ -7,6 +7,7 @@
 #ifndef PKPROF_COUNT_BPF_H
 #define PKPROF_COUNT_BPF_H
 
+#include "mapping.bpf.h"
 #include "state.bpf.h"
 
 /* Where a key is put together: the BPF stack is short, and 6.1 takes no key from a caller's. */
@@ -74,6 +75,7 @@ static __always_inline __u64 pk_user_stack(struct pk_cpu *c, void *ctx, struct p
 		return 0;
 	}
 	buf->depth = (__u64)len / 8;
+	pk_tell_mappings(c, buf);
 	return pk_store_stack(c, pk_number_stack(buf, buf->depth), buf);
 }
 

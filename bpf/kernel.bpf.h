@@ -34,6 +34,8 @@
 #define HARDIRQ_MASK 0x000f0000
 #define NMI_MASK 0x00f00000
 #define LOOP_MAJOR 7
+#define VM_EXEC 0x4
+#define FMODE_BACKING 0x2000000
 #define TS_COMPAT 2          /* thread_info.status: a 32-bit system call */
 #define TCP_TIME_WAIT 6
 #define TCP_LISTEN 10
@@ -83,8 +85,44 @@ struct sock_common {
 
 struct task_struct;
 
+struct super_block {
+	__u32 s_dev;
+};
+
 struct inode {
+	struct super_block *i_sb;
 	unsigned long i_ino;
+	__u32 i_generation;
+};
+
+struct hlist_bl_node {
+	struct hlist_bl_node **pprev;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct hlist_bl_node d_hash;
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
 };
 
 struct socket;
@@ -200,11 +238,58 @@ struct cred {
 };
 
 struct file {
+	unsigned int f_mode;
+	struct path f_path;
 	void *private_data;
 	struct inode *f_inode;
 };
 
+/* The file of another file system that one of an overlay stands for. */
+struct backing_file {
+	struct path user_path;
+};
+
+struct fs_struct {
+	struct path root;
+};
+
+struct maple_tree {
+	void *ma_root;
+};
+
+enum maple_type { maple_leaf_64 = 1, maple_range_64 = 2, maple_arange_64 = 3 };
+
+struct maple_range_64 {
+	unsigned long pivot[15];
+	void *slot[16];
+};
+
+struct maple_arange_64 {
+	unsigned long pivot[9];
+	void *slot[10];
+};
+
+struct mm_struct;
+
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	struct mm_struct *vm_mm;
+	unsigned long vm_flags;
+	unsigned long vm_pgoff;
+	struct file *vm_file;
+};
+
+typedef struct {
+	void *vdso;
+} mm_context_t;
+
 struct mm_struct {
+	struct maple_tree mm_mt;
+	int map_count;
+	unsigned long exec_vm;
+	struct file *exe_file;
+	mm_context_t context;
 	struct task_struct *owner;
 };
 
@@ -218,6 +303,8 @@ struct task_struct {
 	struct sched_info sched_info;
 	int pid;
 	int tgid;
+	struct mm_struct *mm;
+	struct fs_struct *fs;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	__u64 start_boottime;

@@ -6,6 +6,7 @@
 #ifndef PKPROF_SERVED_BPF_H
 #define PKPROF_SERVED_BPF_H
 
+#include "mapping.bpf.h"
 #include "state.bpf.h"
 
 /*
@@ -111,6 +112,7 @@ static __always_inline void pk_tell_label(struct pk_cpu *c, struct task_struct *
 	info->exec_id = task->self_exec_id;
 	BPF_CORE_READ_STR_INTO(&info->comm, leader, comm);
 	BPF_CORE_READ_STR_INTO(&info->thread_comm, task, comm);
+	info->program = pk_current_program();
 	if (bpf_map_update_elem(&labels, &label, info, BPF_ANY))
 		c->stats.labels_full++;
 }

@@ -170,8 +170,55 @@ struct pk_label {
 	__u32 tid;     /* of the thread that was met */
 	char comm[PK_COMM_LEN]; /* of the group leader */
 	char thread_comm[PK_COMM_LEN]; /* of the thread */
+	__u64 program; /* file of the program, as in pk_mapped; 0: not known */
 };
-static_assert(sizeof(struct pk_label) == 80, "pk_label has no hidden padding");
+static_assert(sizeof(struct pk_label) == 88, "pk_label has no hidden padding");
+
+/* Records in the ring of what sampled processes have mapped. */
+enum pk_mapped_kind {
+	PK_MAPPED = 1,
+	PK_FILE_NAME, /* before the first record with the file's number */
+};
+
+/* Files that have no name. */
+enum pk_no_file {
+	PK_FILE_NONE = 0,
+	PK_FILE_VDSO = 1,
+	PK_FILE_FIRST = 16, /* numbers of others, from here on */
+};
+
+/* Executable memory of a process in which a stack's frame lies. */
+struct pk_mapped {
+	__u32 kind;
+	__u32 pid;  /* thread group id */
+	__u64 seen; /* ktime */
+	__u64 start;
+	__u64 end;
+	__u64 offset; /* of .start in the file, bytes */
+	__u64 file;   /* number of the file, or enum pk_no_file */
+};
+static_assert(sizeof(struct pk_mapped) == 48, "pk_mapped has no hidden padding");
+
+enum {
+	PK_PATH_LEN = 1024, /* of a path's names together, about */
+	PK_PATH_NAME = 256, /* of one, with its NUL */
+};
+enum pk_path_flags {
+	PK_PATH_DELETED = 1,
+	PK_PATH_CUT = 2, /* there are more directories than there was room for */
+};
+
+/* A file's names, from its own up to the root of the process that had it mapped, each with its NUL. */
+struct pk_file_name {
+	__u32 kind;
+	__u32 flags; /* enum pk_path_flags */
+	__u64 file;
+	__u64 inode;
+	__u32 device; /* as in the kernel: 12 bits for the major, 20 for the minor number */
+	__u32 length; /* of .names */
+	char names[PK_PATH_LEN + PK_PATH_NAME];
+};
+static_assert(sizeof(struct pk_file_name) == 32 + PK_PATH_LEN + PK_PATH_NAME, "pk_file_name");
 
 /* Work on account, not yet charged to anyone: one stack's worth of samples. */
 struct pk_charge {
@@ -337,6 +384,7 @@ struct pk_config {
 	__u64 measure;            /* all of the time, by entry and exit */
 	__u64 threads;            /* labels are threads', not processes' */
 	__u64 calls;              /* calls of functions are counted, too */
+	__u64 mappings;           /* someone reads what sampled processes have mapped */
 	__u64 debox;              /* DeBox's threads are told what is done for them elsewhere */
 	__u64 debox_tids;         /* where in its memory the threads' numbers are, */
 	__u64 debox_threads;      /* and the threads, */
@@ -364,6 +412,7 @@ struct pk_stats {
 	__u64 unwound_wrong; /* that were remembered otherwise */
 	__u64 no_kstack;     /* stacks that could not be taken */
 	__u64 no_ustack;
+	__u64 mappings_lost; /* where frames of user stacks lie, for want of room */
 	__u64 stacks_full;   /* stacks that found no place */
 	__u64 rows_shortened; /* samples that lost their stacks for a row to find a place */
 	__u64 labels_full;

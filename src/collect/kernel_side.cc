@@ -121,6 +121,17 @@ Result<> KernelSide::Impl::share_memory_with_debox() {
   return {};
 }
 
+void KernelSide::Impl::tell_mappings() {
+  pkprof_bpf* s = skeleton.get();
+  s->rodata->config.mappings = options.mappings;
+  for (bpf_map* map : {s->maps.mappers, s->maps.mapped, s->maps.told_mappings, s->maps.told_files})
+    bpf_map__set_autocreate(map, options.mappings);
+  // Of each CPU, what a thousand samples a second of short processes tell in a second.
+  constexpr uint32_t ring_bytes = 128 << 10;
+  constexpr uint32_t most = 16 << 20;
+  bpf_map__set_max_entries(s->maps.mapped, std::min(std::bit_ceil(2 * cpus) * ring_bytes, most));
+}
+
 Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   CoreTypes types;  // until it is loaded
   if (auto r = open(facts, types); !r) return r;
@@ -153,6 +164,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
     bpf_map__set_max_entries(s->maps.waiting_calls, cpus);
   }
   if (auto r = share_memory_with_debox(); !r) return r;
+  tell_mappings();
   if (getrandom(&s->rodata->config.seed, sizeof(__u64), 0) < 0)
     s->rodata->config.seed = monotonic_ns();
 

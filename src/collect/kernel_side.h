@@ -39,12 +39,13 @@ struct DeboxMemory {
 
 struct KernelSideOptions {
   uint64_t frequency_hz = 997;
-  bool held = false;     // nobody takes what is in the tables for as long as it goes on
-  bool threads = false;  // labels are threads', see PK_ANY_THREAD
-  bool hooks = true;     // false: the sampler alone, for benchmarks
-  bool measure = false;  // all of the time by entry and exit, and no user stacks
-  DeboxMemory debox;     // where DeBox is on
-  CallFacilities calls;  // by which calls of functions are to be counted, if they are
+  bool held = false;      // nobody takes what is in the tables for as long as it goes on
+  bool threads = false;   // labels are threads', see PK_ANY_THREAD
+  bool hooks = true;      // false: the sampler alone, for benchmarks
+  bool measure = false;   // all of the time by entry and exit, and no user stacks
+  bool mappings = false;  // mapped() is read: what sampled processes have mapped is told
+  DeboxMemory debox;      // where DeBox is on
+  CallFacilities calls;   // by which calls of functions are to be counted, if they are
 };
 
 // What went wrong, by name, for Meta::counters.
@@ -155,6 +156,7 @@ class KernelSide {
   // Time up to `stopped` of CPUs whose sampling clock had stopped for idleness.
   [[nodiscard]] uint64_t idle_tail(uint64_t stopped) const;
 
+  [[nodiscard]] int mapped() const;                        // the ring that Mappings reads
   [[nodiscard]] uint64_t owner_of(uint64_t object) const;  // a label, 0 when not known
   [[nodiscard]] pk_stats stats() const;                    // summed over the CPUs
   [[nodiscard]] const Capabilities& capabilities() const;

@@ -92,6 +92,7 @@ struct KernelSide::Impl {
   Result<> open(const KernelFacts& facts, CoreTypes& types);
   Result<> open_and_load(const KernelFacts& facts);
   Result<> share_memory_with_debox();
+  void tell_mappings();
   void choose(const KernelFacts& facts);
   Result<> use_tables(int which, std::launch stacks_update, uint32_t rows = 0);
   void run_everywhere(bpf_program* program);

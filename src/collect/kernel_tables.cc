@@ -227,6 +227,10 @@ uint64_t KernelSide::idle_tail(uint64_t stopped) const {
   return idle;
 }
 
+int KernelSide::mapped() const {
+  return bpf_map__fd(impl_->skeleton->maps.mapped);
+}
+
 uint64_t KernelSide::owner_of(uint64_t object) const {
   uint64_t label = 0;
   if (bpf_map_lookup_elem(bpf_map__fd(impl_->skeleton->maps.owners), &object, &label)) return 0;
@@ -252,6 +256,7 @@ std::map<std::string, uint64_t> kernel_counters(const pk_stats& stats) {
       {"kernel stacks with a frame too many or too few, about",
        news ? stats.unwound_wrong * PK_UNWIND_CHECK : 0},
       {"user stacks lost", stats.no_ustack},
+      {"mappings of processes without room", stats.mappings_lost},
       {"stacks without room", stats.stacks_full},
       {"samples without a stack for want of rows", stats.rows_shortened},
       {"labels without room", stats.labels_full},

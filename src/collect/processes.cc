@@ -199,9 +199,25 @@ void Processes::apply_fork(const ProcessEvent& e) {
   symbols_.fork(from.images.back().key, to.images.back().key);
 }
 
+// The threads of a process may be sampled long after its first one's end was told.
+void Processes::apply_code(const ProcessEvent& e) {
+  const std::vector<size_t>& lives = by_pid_[e.pid];
+  const auto last = std::ranges::find_if(lives.rbegin(), lives.rend(),
+                                         [&](size_t i) { return instances_[i].born <= e.time; });
+  Instance& instance = instances_[last != lives.rend() ? *last : instance_at(e.pid, e.time)];
+  Image& image = instance.images.back();
+  read_image(instance, image);
+  symbols_.add_map(image.key, e.map);
+  if (instance.died != UINT64_MAX) dead_.images.push_back(image.key);
+}
+
 void Processes::apply(const ProcessEvent& e) {
   if (e.kind == ProcessEvent::Kind::fork) {
     apply_fork(e);
+    return;
+  }
+  if (e.kind == ProcessEvent::Kind::code) {
+    apply_code(e);
     return;
   }
   Instance& instance = instances_[instance_at(e.pid, e.time)];
@@ -222,6 +238,7 @@ void Processes::apply(const ProcessEvent& e) {
       symbols_.add_map(image.key, e.map);
       break;
     }
+    case ProcessEvent::Kind::code:
     case ProcessEvent::Kind::exit:
       instance.died = e.time;
       dead_.images.push_back(instance.images.back().key);
@@ -236,15 +253,15 @@ void Processes::add_events(const std::vector<ProcessEvent>& events) {
   for (const ProcessEvent& e : events) apply(e);
 }
 
-void Processes::add_label(uint64_t label, const pk_label& info) {
-  note(label, info);
+void Processes::add_label(uint64_t label, const pk_label& info, const std::string& exe) {
+  note(label, info, exe);
   if (!threads_) return;
   const uint64_t process = process_label(info);
-  note(process, info);
+  note(process, info, exe);
   process_labels_[info.pid] = process;
 }
 
-void Processes::note(uint64_t label, const pk_label& info) {
+void Processes::note(uint64_t label, const pk_label& info, const std::string& exe) {
   const bool fresh = !known_.contains(label);
   Known& k = known_[label];
   if (fresh) k.cgroup = name("");
@@ -259,6 +276,8 @@ void Processes::note(uint64_t label, const pk_label& info) {
   for (const Image& image : instance.images)
     if (image.since > instance.born && image.since <= info.seen) ++execs;
   k.first_exec = static_cast<int64_t>(info.exec_id) - execs;
+  if (Image* image = image_at(k, info.exec_id); image && image->exe->empty() && !exe.empty())
+    image->exe = name(exe);
   if (k.cgroup->empty()) k.cgroup = name(cgroups_.path(info.cgroup, info.pid));
   if (!k.container || k.container->name.empty()) {
     const Container& container = containers_.of(*k.cgroup);
@@ -288,7 +307,7 @@ void Processes::meet(uint64_t label) {
   }
   comm.copy(info.comm, sizeof(info.comm) - 1);
   info.cgroup = 0;
-  note(label, info);
+  note(label, info, exe_of(number));
 }
 
 void Processes::bury() {
@@ -386,14 +405,21 @@ void Processes::forget_names() {
 
 uint64_t Processes::image_of(uint64_t label, uint32_t exec_id) {
   const auto it = known_.find(label);
-  if (it == known_.end() || it->second.instance == SIZE_MAX) return 0;
-  Instance& instance = instances_[it->second.instance];
-  const int64_t last = static_cast<int64_t>(instance.images.size()) - 1;
+  if (it == known_.end()) return 0;
+  Image* image = image_at(it->second, exec_id);
+  if (!image) return 0;
+  read_image(instances_[it->second.instance], *image);
+  return image->key;
+}
+
+// What the process ran after so many execs; nullptr: nothing is known of it.
+Processes::Image* Processes::image_at(const Known& known, uint32_t exec_id) {
+  if (known.instance == SIZE_MAX) return nullptr;
+  std::vector<Image>& images = instances_[known.instance].images;
+  const int64_t last = static_cast<int64_t>(images.size()) - 1;
   const int64_t index =
-      std::clamp<int64_t>(static_cast<int64_t>(exec_id) - it->second.first_exec, 0, last);
-  Image& image = instance.images[static_cast<size_t>(index)];
-  read_image(instance, image);
-  return image.key;
+      std::clamp<int64_t>(static_cast<int64_t>(exec_id) - known.first_exec, 0, last);
+  return &images[static_cast<size_t>(index)];
 }
 
 // What is known of the thread's process best: /proc's start of it would make it another one.

@@ -2,9 +2,10 @@
 // Every process that a sample or a consumption met: its label, its descent, and the program
 // images it ran, one after the other, with their mappings.
 //
-// Three sources are brought together: labels noted by the kernel side (identity, comm, cgroup),
-// the sideband (forks, execs, mappings, exits, by time), and /proc for what was there before. An
-// instance is one life of a pid; a label belongs to the instance that lived when it was seen.
+// Three sources are brought together: what the kernel side notes of those it meets (identity, comm,
+// cgroup, program, and mappings, by time), the sideband (forks, execs, exits, by time), and /proc
+// for what was there before. An instance is one life of a pid; a label belongs to the instance that
+// lived when it was seen.
 //
 // There is no end to the processes of a long recording. One that ended and was never met is
 // forgotten at once. Of those that were met, so many keep a label of their own; beyond that the
@@ -38,7 +39,8 @@ class Processes {
   explicit Processes(UserSymbols& symbols, bool threads = false, size_t most = most_labels);
 
   void add_events(const std::vector<ProcessEvent>& events);
-  void add_label(uint64_t label, const pk_label& info);
+  // `exe`: path of the program that it ran then; "" if that is not known.
+  void add_label(uint64_t label, const pk_label& info, const std::string& exe = {});
   // A process (or thread) that no sample met, but that turned out to be served: looked up in /proc.
   void meet(uint64_t label);
   // Forgets the mappings of processes that had ended at the last call; call after each time that
@@ -108,7 +110,8 @@ class Processes {
   };
   using Folded = std::unordered_map<uint64_t, uint64_t>;
 
-  void note(uint64_t label, const pk_label& info);
+  void note(uint64_t label, const pk_label& info, const std::string& exe);
+  Image* image_at(const Known& known, uint32_t exec_id);
   Name name(std::string text) { return &*names_.insert(std::move(text)).first; }
   Image make_image(uint64_t since, Name exe, std::string comm = {});
   [[nodiscard]] bool has_ended(const Known& known) const;
@@ -126,6 +129,7 @@ class Processes {
   void read_image(Instance& instance, Image& image);
   void apply(const ProcessEvent& event);
   void apply_fork(const ProcessEvent& event);
+  void apply_code(const ProcessEvent& event);
 
   UserSymbols& symbols_;
   const bool threads_;

@@ -19,6 +19,7 @@
 #include "collect/interrupts.h"
 #include "collect/kernel_side.h"
 #include "collect/kernel_symbols.h"
+#include "collect/mappings.h"
 #include "collect/parties.h"
 #include "collect/processes.h"
 #include "collect/recorder.h"
@@ -51,6 +52,7 @@ class Session {
   Result<> prepare();
   Result<> start();
   Result<> wait();
+  void follow_processes();
   Result<> drain(Spread::When when = Spread::When::meanwhile);
   void add_what_has_no_sample(uint64_t idle_ns);
   Result<> finish(Profile& profile);
@@ -77,6 +79,8 @@ class Session {
   std::optional<KernelSide> kernel_;
   KernelSide::CallsAttached calls_;
   std::optional<Sideband> sideband_;
+  std::optional<Mappings> mappings_;
+  std::vector<ProcessEvent> events_ahead_;  // of after the tables were taken
   Parties parties_;
   std::optional<Recorder> recorder_;
   std::optional<BudgetKeeper> budget_;
@@ -132,9 +136,11 @@ Result<> Session::prepare() {
   side.threads = options_.threads;
   side.hooks = options_.hooks;
   side.measure = options_.measure;
+  side.mappings = !options_.measure;
   auto watching = std::async(std::launch::async | std::launch::deferred, [] {
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    return Sideband::open(Sideband::ring_bytes_for(static_cast<uint32_t>(cpus)));
+    return Sideband::open(Sideband::ring_bytes_for(static_cast<uint32_t>(cpus)),
+                          Sideband::Maps::no);
   });
   auto facts = KernelFacts::read();
   if (!facts) return std::unexpected(facts.error());
@@ -157,6 +163,11 @@ Result<> Session::prepare() {
     sideband_.emplace(std::move(*band));
   else
     degraded_.push_back(band.error().message + ": processes that end early have no symbols");
+  if (side.mappings) {
+    auto mappings = Mappings::open(kernel_->mapped());
+    if (!mappings) return std::unexpected(mappings.error());
+    mappings_.emplace(std::move(*mappings));
+  }
   recorder_.emplace(names, user_symbols_, processes_, period_ns());
   select_processes(processes_, options_.target, child_ ? static_cast<uint32_t>(child_->pid()) : 0);
   // It is to be known before the end: not while it is recorded.
@@ -217,6 +228,7 @@ Result<> Session::wait() {
   constexpr size_t own = 2;
   if (sideband_)
     for (const int fd : sideband_->poll_fds()) fds.push_back({fd, POLLIN, 0});
+  if (mappings_) fds.push_back({mappings_->poll_fd(), POLLIN, 0});
   // The first look comes early: short-lived processes are best met alive.
   uint64_t next_drain = started_ + drain_interval_ns / 5;
   const auto interval = static_cast<uint64_t>(options_.interval * 1e9);
@@ -268,13 +280,32 @@ Result<> Session::wait() {
   return {};
 }
 
+// Two sources tell of processes: of what came after this moment, one may have told what came before
+// what the other did not tell yet.
+void Session::follow_processes() {
+  const uint64_t until = monotonic_ns();
+  std::vector<ProcessEvent> events = std::exchange(events_ahead_, {});
+  const auto add = [&events](std::vector<ProcessEvent> more) {
+    events.insert(events.end(), std::make_move_iterator(more.begin()),
+                  std::make_move_iterator(more.end()));
+  };
+  if (mappings_) add(mappings_->take());
+  if (sideband_) add(sideband_->take());
+  std::ranges::stable_sort(events, {}, &ProcessEvent::time);
+  const auto ahead = std::ranges::upper_bound(events, until, {}, &ProcessEvent::time);
+  events_ahead_.assign(std::make_move_iterator(ahead), std::make_move_iterator(events.end()));
+  events.erase(ahead, events.end());
+  processes_.add_events(events);
+}
+
 Result<> Session::drain(Spread::When when) {
   const bool last = when == Spread::When::last;
   auto tables = kernel_->take();
   if (!tables) return std::unexpected(tables.error());
   // What processes did up to now comes first, so that their samples find their mappings.
-  if (sideband_) processes_.add_events(sideband_->take());
-  for (const auto& [label, info] : tables->labels) processes_.add_label(label, info);
+  follow_processes();
+  for (const auto& [label, info] : tables->labels)
+    processes_.add_label(label, info, mappings_ ? mappings_->path_of(info.program) : "");
   parties_.add(tables->votes);
   const uint64_t taken = last ? stopped_ : tables->taken;
   const uint64_t watched_ns = budget_->watched_ns(HookGroup::interrupts, taken);

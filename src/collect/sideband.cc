@@ -16,13 +16,13 @@ namespace pkprof {
 namespace {
 
 // Nothing for a CPU that is not there.
-Result<std::optional<PerfRing>> open_ring(int cpu, size_t bytes) {
+Result<std::optional<PerfRing>> open_ring(int cpu, size_t bytes, Sideband::Maps maps) {
   perf_event_attr attr{};
   attr.size = sizeof(attr);
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_DUMMY;
-  attr.mmap = 1;
-  attr.mmap2 = 1;
+  attr.mmap = maps == Sideband::Maps::yes;
+  attr.mmap2 = attr.mmap;
   attr.comm = 1;
   attr.comm_exec = 1;
   attr.task = 1;
@@ -116,13 +116,13 @@ struct Sideband::Impl {
   uint64_t lost = 0;
 };
 
-Result<Sideband> Sideband::open(size_t ring_bytes) {
+Result<Sideband> Sideband::open(size_t ring_bytes, Maps maps) {
   auto impl = std::make_unique<Impl>();
   size_t bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   while (bytes < ring_bytes) bytes *= 2;
   const int cpus = libbpf_num_possible_cpus();
   for (int cpu = 0; cpu < cpus; ++cpu) {
-    auto ring = open_ring(cpu, bytes);
+    auto ring = open_ring(cpu, bytes, maps);
     if (!ring) return std::unexpected(ring.error());
     if (!*ring) continue;
     impl->fds.push_back((*ring)->fd());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What processes do while we sample: mappings, execs, forks, exits, as the kernel's perf events
-// tell it. With these a process is resolved that was gone before anyone could look into /proc.
+// What processes do while we sample: execs, forks, exits and, if wanted, mappings, as the kernel's
+// perf events tell it. With these a process is known that was gone before anyone could look into
+// /proc.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@
 namespace pkprof {
 
 struct ProcessEvent {
-  enum class Kind : uint8_t { map, exec, fork, exit };
+  // A mapping that was made, or (code) that was there when the process was sampled.
+  enum class Kind : uint8_t { map, code, exec, fork, exit };
   Kind kind = Kind::map;
   uint64_t time = 0;  // CLOCK_MONOTONIC, ns
   uint32_t pid = 0;   // thread group id
@@ -35,8 +37,10 @@ class Sideband {
   // Of each CPU's ring: what a busy CPU fills in a tenth of a second and more, but of many CPUs
   // together no more than a fixed part of our memory, down to a least size.
   static size_t ring_bytes_for(uint32_t cpus);
-  // One ring per online CPU, `ring_bytes` each (rounded up to a power of two of pages).
-  static Result<Sideband> open(size_t ring_bytes);
+  // One ring per online CPU, `ring_bytes` each (rounded up to a power of two of pages). To hear of
+  // mappings costs every process that is made there some microseconds for each.
+  enum class Maps : bool { no, yes };
+  static Result<Sideband> open(size_t ring_bytes, Maps maps = Maps::yes);
   Sideband(Sideband&&) noexcept;
   Sideband& operator=(Sideband&&) noexcept;
   ~Sideband();

@@ -4,13 +4,20 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstring>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <sstream>
+#include <stdexcept>
+#include <thread>
 
 #include "model/pprof.h"
 #include "scenario.h"
@@ -18,6 +25,7 @@
 namespace pkprof::live {
 namespace {
 
+using namespace std::chrono_literals;
 using testnet::Pair;
 
 std::string tree_of(const std::string& file, int pid) {
@@ -131,6 +139,86 @@ TEST_F(SymbolsTest, AProcessThatEndsEarlyHasItsNames) {
   ASSERT_EQ(done.status, 0) << done.err;
   const std::string tree = tree_of(file_, 0);
   EXPECT_NE(tree.find("::run(int, char**)"), std::string::npos) << tree;
+}
+
+// A directory on another, for as long as this lives.
+class Mounted {
+ public:
+  Mounted(const std::string& what, const std::string& where, const char* kind, unsigned long flags,
+          const std::string& options)
+      : where_(where) {
+    if (mount(what.c_str(), where.c_str(), kind, flags, options.c_str()) != 0)
+      throw std::runtime_error("mounting " + where + ": " + strerror(errno));
+  }
+  ~Mounted() { umount2(where_.c_str(), MNT_DETACH); }
+  Mounted(const Mounted&) = delete;
+  Mounted& operator=(const Mounted&) = delete;
+
+ private:
+  std::string where_;
+};
+
+// The kernel's, on a file that is removed. It may have been so when it was met, or not yet.
+std::string without_remark(const std::string& path) {
+  const std::string remark = " (deleted)";
+  return path.ends_with(remark) ? path.substr(0, path.size() - remark.size()) : path;
+}
+
+// Where a program was mapped from, as the kernel says it who knows best: of a file in a directory
+// that is another's, in an overlay, in a long path, removed, and in no file system at all.
+TEST_F(SymbolsTest, ProgramsHaveThePathsThatTheKernelGives) {
+  PKPROF_NEEDS("processes that end early");
+  namespace fs = std::filesystem;
+  const std::string hog = testnet::sibling("pk_hog");
+  const std::string base = fs::canonical(fs::path(file_).parent_path());
+  for (const char* dir : {"/real", "/bound", "/lower", "/upper", "/work", "/over", "/tmpfs"})
+    fs::create_directories(base + dir);
+  std::string deep = base;
+  for (int i = 0; i < 20; ++i)
+    deep += "/a directory of a name that is somewhat long " + std::to_string(i);
+  fs::create_directories(deep);
+  std::vector<std::string> programs;
+  std::vector<std::unique_ptr<Mounted>> mounts;
+  const auto add = [&](const std::string& into, const std::string& run_from) {
+    fs::copy_file(hog, into + "/pk_hog_copy", fs::copy_options::overwrite_existing);
+    programs.push_back(run_from + "/pk_hog_copy");
+  };
+  mounts.push_back(std::make_unique<Mounted>("tmpfs", base + "/tmpfs", "tmpfs", 0, ""));
+  add(base + "/tmpfs", base + "/tmpfs");
+  mounts.push_back(std::make_unique<Mounted>(base + "/real", base + "/bound", "", MS_BIND, ""));
+  add(base + "/real", base + "/bound");
+  add(deep, deep);
+  try {
+    mounts.push_back(std::make_unique<Mounted>(
+        "overlay", base + "/over", "overlay", 0,
+        "lowerdir=" + base + "/lower,upperdir=" + base + "/upper,workdir=" + base + "/work"));
+    add(base + "/over", base + "/over");
+  } catch (const std::runtime_error&) {  // a kernel without overlays has no containers of that kind
+  }
+  const std::string doomed = base + "/doomed";
+  fs::create_directories(doomed);
+  add(doomed, doomed);
+
+  Running recording(pkprof_argv({"record", "-a", "-o", file_}));
+  std::this_thread::sleep_for(in_guest() ? 8s : 1500ms);
+  std::map<int, std::string> truth;
+  for (const std::string& program : programs) {
+    const int pid = stage_.start(nullptr, {program}, last_cpu(), false);
+    if (program.starts_with(doomed)) fs::remove(program);
+    std::this_thread::sleep_for(in_guest() ? 3s : 500ms);
+    truth[pid] = fs::read_symlink("/proc/" + std::to_string(pid) + "/exe");
+  }
+  recording.signal(SIGINT);
+  ASSERT_EQ(recording.wait(), 0) << recording.err();
+  const Report report = read_report(file_);
+  for (const auto& [pid, exe] : truth) {
+    const Process* process = report.find(pid);
+    ASSERT_NE(process, nullptr) << exe;
+    EXPECT_EQ(without_remark(process->exe), without_remark(exe));
+    const std::string tree = tree_of(file_, pid);
+    EXPECT_NE(tree.find("::run(int, char**)"), std::string::npos) << exe << "\n" << tree;
+  }
+  for (const auto& [pid, exe] : truth) stage_.stop(pid);  // before what they run from goes
 }
 
 TEST_F(SymbolsTest, KernelFramesHaveNames) {

@@ -66,6 +66,41 @@ TEST_F(ProcessesTest, NoNumberIsTooStrangeForALabel) {
   }
 }
 
+// What the kernel side tells of a sampled process: where it was, and which program it ran then.
+TEST_F(ProcessesTest, WhatASampleMetIsOfTheImageOfThen) {
+  ProcessEvent code = event(ProcessEvent::Kind::code, 220);
+  code.map = {0x6000'0000, 0x6001'0000, 0, 2, 1, 1, "/no/such/library", ""};
+  ProcessEvent exec = event(ProcessEvent::Kind::exec, 230);
+  exec.comm = "next";
+  processes_.add_events({code, exec});
+  const auto file_at = [&](uint32_t exec_id, uint64_t address) {
+    return symbols_.find(processes_.image_of(kLabel, exec_id), address).map.file;
+  };
+  EXPECT_EQ(file_at(1, 0x6000'1000), "/no/such/library");
+  EXPECT_EQ(file_at(2, 0x6000'1000), "");
+  pk_label info{};
+  info.pid = kPid;
+  info.seen = 240;
+  info.exec_id = 2;
+  processes_.add_label(kLabel, info, "/no/such/next");
+  EXPECT_EQ(processes_.label_of(kLabel).exe, "/no/such/next") << "and not a library's name";
+}
+
+// A process's first thread may end long before the others.
+TEST_F(ProcessesTest, WhatASampleMetAfterTheEndIsOfTheSameLife) {
+  processes_.add_events({event(ProcessEvent::Kind::exit, 300)});
+  processes_.bury();
+  ProcessEvent code = event(ProcessEvent::Kind::code, 310);
+  code.map = {0x5000'0000, 0x5001'0000, 0, 1, 1, 1, "/no/such/program", ""};
+  const size_t lives = processes_.lives();
+  processes_.add_events({code});
+  EXPECT_EQ(processes_.lives(), lives);
+  EXPECT_EQ(mapped_file(), "/no/such/program");
+  processes_.bury();
+  processes_.bury();
+  EXPECT_EQ(mapped_file(), "") << "kept no longer than by one reading";
+}
+
 // Samples of it may be in the tables that are read next.
 TEST_F(ProcessesTest, MappingsOutliveTheProcessByOneReading) {
   processes_.add_events({event(ProcessEvent::Kind::exit, 300)});
