@@ -141,9 +141,9 @@ Diagnosis diagnose() {
        "kernel frames are bare addresses, and softirq time is not attributed"});
   if (facts) record_briefly(d, *facts, symbols ? &*symbols : nullptr);
   if (facts) d.capabilities.push_back(system_calls(*facts, symbols ? &*symbols : nullptr));
-  auto band = Sideband::open(1);
+  auto band = Sideband::open(1, Sideband::Maps::no);
   d.capabilities.push_back({"processes that end early", band.has_value(),
-                            band ? "perf mmap, exec, fork and exit events" : band.error().message,
+                            band ? "perf exec, fork and exit events" : band.error().message,
                             "their user frames have no names"});
   const std::string cgroups = cgroup2_mount();
   d.capabilities.push_back({"cgroups", !cgroups.empty(),
