@@ -188,12 +188,12 @@ TEST_F(SymbolsTest, ProgramsHaveThePathsThatTheKernelGives) {
   mounts.push_back(std::make_unique<Mounted>(base + "/real", base + "/bound", "", MS_BIND, ""));
   add(base + "/real", base + "/bound");
   add(deep, deep);
-  try {
+  // A kernel without overlays has no containers of that kind.
+  if (read_file("/proc/filesystems").find("overlay") != std::string::npos) {
     mounts.push_back(std::make_unique<Mounted>(
         "overlay", base + "/over", "overlay", 0,
         "lowerdir=" + base + "/lower,upperdir=" + base + "/upper,workdir=" + base + "/work"));
     add(base + "/over", base + "/over");
-  } catch (const std::runtime_error&) {  // a kernel without overlays has no containers of that kind
   }
   const std::string doomed = base + "/doomed";
   fs::create_directories(doomed);
