@@ -156,8 +156,10 @@ TEST_F(DeferredTest, BarriersOnOtherCpus) {
   const auto calls = [](const Flow& f) {
     return f.source.starts_with("ipi:ipi_mb") || f.source == "ipi:call_function";
   };
-  const Observed seen = measure("calls on other CPUs, 3:1", {{often, seldom}, hog_, {}, calls},
-                                {95, 5}, {.seconds = 4, .min_samples = 100});
+  // Their time is exact: an emulated CPU's few are enough.
+  const Observed seen =
+      measure("calls on other CPUs, 3:1", {{often, seldom}, hog_, {}, calls}, {95, 5},
+              {.seconds = 4, .min_samples = live::in_guest() ? 16U : 100U});
   expect_ratio(seen.report, calls, often, seldom, stage_.ratio(often, seldom));
 }
 
