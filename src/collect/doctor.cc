@@ -144,7 +144,7 @@ Diagnosis diagnose() {
   auto band = Sideband::open(1, Sideband::Maps::no);
   d.capabilities.push_back({"processes that end early", band.has_value(),
                             band ? "perf exec, fork and exit events" : band.error().message,
-                            "their user frames have no names"});
+                            "programs that a process runs one after the other are not told apart"});
   const std::string cgroups = cgroup2_mount();
   d.capabilities.push_back({"cgroups", !cgroups.empty(),
                             cgroups.empty() ? "no cgroup v2 hierarchy is mounted" : cgroups,

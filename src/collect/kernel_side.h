@@ -43,7 +43,7 @@ struct KernelSideOptions {
   bool threads = false;   // labels are threads', see PK_ANY_THREAD
   bool hooks = true;      // false: the sampler alone, for benchmarks
   bool measure = false;   // all of the time by entry and exit, and no user stacks
-  bool mappings = false;  // mapped() is read: what sampled processes have mapped is told
+  bool mappings = false;  // mapped() is read: programs, and what sampled processes have mapped
   DeboxMemory debox;      // where DeBox is on
   CallFacilities calls;   // by which calls of functions are to be counted, if they are
 };

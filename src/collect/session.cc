@@ -136,7 +136,7 @@ Result<> Session::prepare() {
   side.threads = options_.threads;
   side.hooks = options_.hooks;
   side.measure = options_.measure;
-  side.mappings = !options_.measure;
+  side.mappings = true;
   auto watching = std::async(std::launch::async | std::launch::deferred, [] {
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     return Sideband::open(Sideband::ring_bytes_for(static_cast<uint32_t>(cpus)),
@@ -162,12 +162,10 @@ Result<> Session::prepare() {
   if (auto band = watching.get())
     sideband_.emplace(std::move(*band));
   else
-    degraded_.push_back(band.error().message + ": processes that end early have no symbols");
-  if (side.mappings) {
-    auto mappings = Mappings::open(kernel_->mapped());
-    if (!mappings) return std::unexpected(mappings.error());
-    mappings_.emplace(std::move(*mappings));
-  }
+    degraded_.push_back(band.error().message + ": programs that a process ran one after the other are not told apart");
+  auto mappings = Mappings::open(kernel_->mapped());
+  if (!mappings) return std::unexpected(mappings.error());
+  mappings_.emplace(std::move(*mappings));
   recorder_.emplace(names, user_symbols_, processes_, period_ns());
   select_processes(processes_, options_.target, child_ ? static_cast<uint32_t>(child_->pid()) : 0);
   // It is to be known before the end: not while it is recorded.
@@ -228,7 +226,7 @@ Result<> Session::wait() {
   constexpr size_t own = 2;
   if (sideband_)
     for (const int fd : sideband_->poll_fds()) fds.push_back({fd, POLLIN, 0});
-  if (mappings_) fds.push_back({mappings_->poll_fd(), POLLIN, 0});
+  fds.push_back({mappings_->poll_fd(), POLLIN, 0});
   // The first look comes early: short-lived processes are best met alive.
   uint64_t next_drain = started_ + drain_interval_ns / 5;
   const auto interval = static_cast<uint64_t>(options_.interval * 1e9);
@@ -289,7 +287,7 @@ void Session::follow_processes() {
     events.insert(events.end(), std::make_move_iterator(more.begin()),
                   std::make_move_iterator(more.end()));
   };
-  if (mappings_) add(mappings_->take());
+  add(mappings_->take());
   if (sideband_) add(sideband_->take());
   std::ranges::stable_sort(events, {}, &ProcessEvent::time);
   const auto ahead = std::ranges::upper_bound(events, until, {}, &ProcessEvent::time);
@@ -305,7 +303,7 @@ Result<> Session::drain(Spread::When when) {
   // What processes did up to now comes first, so that their samples find their mappings.
   follow_processes();
   for (const auto& [label, info] : tables->labels)
-    processes_.add_label(label, info, mappings_ ? mappings_->path_of(info.program) : "");
+    processes_.add_label(label, info, mappings_->path_of(info.program));
   parties_.add(tables->votes);
   const uint64_t taken = last ? stopped_ : tables->taken;
   const uint64_t watched_ns = budget_->watched_ns(HookGroup::interrupts, taken);

@@ -132,6 +132,14 @@ TEST_F(StatTest, IntervalsAreObjectsOfTheirOwn) {
   EXPECT_NEAR(static_cast<double>(all) / 1e9, in_guest() ? 8 : 2, in_guest() ? 1 : 0.1);
 }
 
+// It came after the start, and is gone before anyone looks into /proc.
+TEST_F(StatTest, ThePathOfAShortProgramIsKnown) {
+  const std::string hog = testnet::sibling("pk_hog");
+  const Report report = stat_of({"-d", in_guest() ? "9" : "3", "--", "sh", "-c",
+                                 "sleep 0.5; " + hog + " --seconds 0.02 >/dev/null; sleep 0.1"});
+  EXPECT_EQ(report.pids_running("pk_hog").size(), 1U) << report.text;
+}
+
 TEST_F(StatTest, ACommandsStatusIsPkprofs) {
   EXPECT_EQ(run_pkprof({"stat", "--", "sh", "-c", "exit 7"}).status, 7);
   EXPECT_EQ(run_pkprof({"stat", "--interval", "0"}).status, 2);
