@@ -162,7 +162,8 @@ Result<> Session::prepare() {
   if (auto band = watching.get())
     sideband_.emplace(std::move(*band));
   else
-    degraded_.push_back(band.error().message + ": programs that a process ran one after the other are not told apart");
+    degraded_.push_back(band.error().message +
+                        ": programs that a process ran one after the other are not told apart");
   auto mappings = Mappings::open(kernel_->mapped());
   if (!mappings) return std::unexpected(mappings.error());
   mappings_.emplace(std::move(*mappings));
