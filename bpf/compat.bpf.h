@@ -10,6 +10,8 @@
  *   kfree_skb                 has the receiving socket in 6.12 (rx_sk), not in 6.1
  *   sk_data_ready             in 6.12; where it is not, as in 6.1: fentry on sock_def_readable
  *   sock_recv_length          in 6.12; where it is not, as in 6.1: fexit on sock_recvmsg
+ *   files of overlays         what is mapped is the file below it; since 6.5 that says (backing_file)
+ *                             by which path it was opened
  */
 #ifndef PKPROF_COMPAT_BPF_H
 #define PKPROF_COMPAT_BPF_H
@@ -72,6 +74,27 @@ struct folio___pages {
 struct folio___old {
 	unsigned int _folio_nr_pages;
 } __attribute__((preserve_access_index));
+
+struct backing_file {
+	struct path user_path;
+} __attribute__((preserve_access_index));
+
+#define FMODE_BACKING 0x2000000
+
+/* Where a file is that is mapped: its directory's entry, and the mount that this is in. */
+static __always_inline struct dentry *pk_file_path(__u64 filep, __u64 *mnt)
+{
+	struct file *file = (void *)filep;
+	struct backing_file *backing = (void *)filep;
+
+	if (bpf_core_field_exists(struct backing_file, user_path) &&
+	    BPF_CORE_READ(file, f_mode) & FMODE_BACKING) {
+		*mnt = (__u64)BPF_CORE_READ(backing, user_path.mnt);
+		return BPF_CORE_READ(backing, user_path.dentry);
+	}
+	*mnt = (__u64)BPF_CORE_READ(file, f_path.mnt);
+	return BPF_CORE_READ(file, f_path.dentry);
+}
 
 enum pageflags { PG_head = 6 };
 

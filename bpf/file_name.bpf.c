@@ -77,8 +77,6 @@ static __always_inline bool pk_tell_name(struct pk_mapper *m, __u64 number)
 __u64 pk_file_number(__u64 filep)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct file *file = (void *)filep;
-	struct backing_file *backing = (void *)filep;
 	__u32 zero = 0;
 	struct pk_mapper *m;
 	struct dentry *dentry;
@@ -90,14 +88,7 @@ __u64 pk_file_number(__u64 filep)
 	m = bpf_map_lookup_elem(&mappers, &zero);
 	if (!m)
 		return PK_FILE_NONE;
-	if (bpf_core_field_exists(struct backing_file, user_path) &&
-	    BPF_CORE_READ(file, f_mode) & FMODE_BACKING) {
-		dentry = BPF_CORE_READ(backing, user_path.dentry);
-		m->file.mnt = (__u64)BPF_CORE_READ(backing, user_path.mnt);
-	} else {
-		dentry = BPF_CORE_READ(file, f_path.dentry);
-		m->file.mnt = (__u64)BPF_CORE_READ(file, f_path.mnt);
-	}
+	dentry = pk_file_path(filep, &m->file.mnt);
 	m->file.root = (__u64)BPF_CORE_READ(task, fs, root.dentry);
 	m->file.root_mnt = (__u64)BPF_CORE_READ(task, fs, root.mnt);
 	m->file.dentry = (__u64)dentry;

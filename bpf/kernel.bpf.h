@@ -35,7 +35,6 @@
 #define NMI_MASK 0x00f00000
 #define LOOP_MAJOR 7
 #define VM_EXEC 0x4
-#define FMODE_BACKING 0x2000000
 #define TS_COMPAT 2          /* thread_info.status: a 32-bit system call */
 #define TCP_TIME_WAIT 6
 #define TCP_LISTEN 10
@@ -242,11 +241,6 @@ struct file {
 	struct path f_path;
 	void *private_data;
 	struct inode *f_inode;
-};
-
-/* The file of another file system that one of an overlay stands for. */
-struct backing_file {
-	struct path user_path;
 };
 
 struct fs_struct {

@@ -90,6 +90,7 @@ Result<KernelSide> KernelSide::open_pinned(const std::string& dir, const KernelF
   CoreTypes types;  // until it is loaded
   if (auto r = m.open(facts, types); !r) return std::unexpected(r.error());
   if (auto r = m.share_memory_with_debox(); !r) return std::unexpected(r.error());
+  m.tell_mappings();
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, m.skeleton->obj) {
     if (!bpf_map__autocreate(map)) continue;
