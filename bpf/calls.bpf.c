@@ -109,7 +109,7 @@ static __always_inline void pk_tell_caller(struct pk_cpu *c, __u32 cpu, struct t
 	struct pk_waiting_calls *p = bpf_map_lookup_elem(&waiting_calls, &cpu);
 
 	if (p && level == PK_IN_TASK && task->pid)
-		pk_tell_label(c, task, pk_label_of(task), &p->who[PK_IN_TASK]);
+		pk_tell_label(c, task, pk_label_of(task), &p->who[PK_IN_TASK], false);
 }
 
 static __always_inline int pk_called(__u64 function, __u64 caller, bool begins)

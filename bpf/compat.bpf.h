@@ -75,7 +75,7 @@ struct folio___old {
 	unsigned int _folio_nr_pages;
 } __attribute__((preserve_access_index));
 
-struct backing_file {
+struct backing_file___opened {
 	struct path user_path;
 } __attribute__((preserve_access_index));
 
@@ -85,12 +85,11 @@ struct backing_file {
 static __always_inline struct dentry *pk_file_path(__u64 filep, __u64 *mnt)
 {
 	struct file *file = (void *)filep;
-	struct backing_file *backing = (void *)filep;
+	__u32 mode = BPF_CORE_READ(file, f_mode);
 
-	if (bpf_core_field_exists(struct backing_file, user_path) &&
-	    BPF_CORE_READ(file, f_mode) & FMODE_BACKING) {
-		*mnt = (__u64)BPF_CORE_READ(backing, user_path.mnt);
-		return BPF_CORE_READ(backing, user_path.dentry);
+	if (bpf_core_field_exists(struct backing_file___opened, user_path) && mode & FMODE_BACKING) {
+		*mnt = (__u64)BPF_CORE_READ((struct backing_file___opened *)filep, user_path.mnt);
+		return BPF_CORE_READ((struct backing_file___opened *)filep, user_path.dentry);
 	}
 	*mnt = (__u64)BPF_CORE_READ(file, f_path.mnt);
 	return BPF_CORE_READ(file, f_path.dentry);

@@ -85,10 +85,12 @@ static __always_inline __u64 pk_process_of_task(__u64 taskp)
 
 /*
  * Tells user space of the current process or thread, if this CPU did not do so lately. `info` is
- * where that is put together.
+ * where that is put together. A program that is loaded for each function that it counts has no
+ * loops with bodies of their own, as finding the path of what the process runs has: Linux 6.1 asks
+ * for type information with those.
  */
 static __always_inline void pk_tell_label(struct pk_cpu *c, struct task_struct *task, __u64 label,
-					  struct pk_label *info)
+					  struct pk_label *info, bool with_program)
 {
 	struct task_struct *leader;
 	struct pk_told *told = &c->told[(label * 0x9e3779b97f4a7c15ULL >> 32) & (PK_TOLD - 1)];
@@ -112,7 +114,7 @@ static __always_inline void pk_tell_label(struct pk_cpu *c, struct task_struct *
 	info->exec_id = task->self_exec_id;
 	BPF_CORE_READ_STR_INTO(&info->comm, leader, comm);
 	BPF_CORE_READ_STR_INTO(&info->thread_comm, task, comm);
-	info->program = pk_current_program();
+	info->program = with_program ? pk_current_program() : PK_FILE_NONE;
 	if (bpf_map_update_elem(&labels, &label, info, BPF_ANY))
 		c->stats.labels_full++;
 }
@@ -126,7 +128,7 @@ static __always_inline __u64 pk_current_label(struct pk_cpu *c, struct task_stru
 	if (task->pid == 0)
 		return PK_IDLE;
 	label = pk_label_of(task);
-	pk_tell_label(c, task, label, &me->who[pk_level(me)]);
+	pk_tell_label(c, task, label, &me->who[pk_level(me)], true);
 	return label;
 }
 

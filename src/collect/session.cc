@@ -137,10 +137,11 @@ Result<> Session::prepare() {
   side.hooks = options_.hooks;
   side.measure = options_.measure;
   side.mappings = true;
-  auto watching = std::async(std::launch::async | std::launch::deferred, [] {
+  // What counts calls tells processes without their programs: those are by what they map, then.
+  const auto maps = options_.calls ? Sideband::Maps::yes : Sideband::Maps::no;
+  auto watching = std::async(std::launch::async | std::launch::deferred, [maps] {
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    return Sideband::open(Sideband::ring_bytes_for(static_cast<uint32_t>(cpus)),
-                          Sideband::Maps::no);
+    return Sideband::open(Sideband::ring_bytes_for(static_cast<uint32_t>(cpus)), maps);
   });
   auto facts = KernelFacts::read();
   if (!facts) return std::unexpected(facts.error());
