@@ -3,9 +3,9 @@
  * Where the frames of user stacks lie: asked of the process when it is sampled.
  *
  * perf tells of every mapping that every process makes, with its path, when it is made: some twenty
- * a process, a microsecond each, and in a process that lives for half a millisecond that is what
- * costs most. Here only the mappings are looked up that a stack leads to, without a lock: in the
- * process's tree of them, whose nodes the kernel frees by RCU.
+ * a process, which in one that lives for half a millisecond is hundredths of its time. Here only the
+ * mappings are looked up that a stack leads to, without a lock: in the process's tree of them, whose
+ * nodes the kernel frees by RCU.
  */
 #ifndef PKPROF_MAPPING_BPF_H
 #define PKPROF_MAPPING_BPF_H
@@ -107,14 +107,19 @@ struct mapped_ring {
 extern struct mappers_map mappers SEC(".maps");
 extern struct mapped_ring mapped SEC(".maps");
 
-/* The CPU's mapper, to be given back; NULL: what this interrupts has it. */
+/*
+ * The CPU's mapper, to be given back; NULL: what this interrupts has it. What is not told then may
+ * never be.
+ */
 static __always_inline struct pk_mapper *pk_take_mapper(void)
 {
 	__u32 zero = 0;
 	struct pk_mapper *m = bpf_map_lookup_elem(&mappers, &zero);
 
-	if (!m || m->busy)
+	if (!m || m->busy) {
+		this_cpu()->stats.mappings_lost++;
 		return NULL;
+	}
 	m->busy = 1;
 	barrier();
 	return m;

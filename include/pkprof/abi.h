@@ -412,7 +412,7 @@ struct pk_stats {
 	__u64 unwound_wrong; /* that were remembered otherwise */
 	__u64 no_kstack;     /* stacks that could not be taken */
 	__u64 no_ustack;
-	__u64 mappings_lost; /* where frames of user stacks lie, for want of room */
+	__u64 mappings_lost; /* not told: for want of room, or in the middle of telling another */
 	__u64 stacks_full;   /* stacks that found no place */
 	__u64 rows_shortened; /* samples that lost their stacks for a row to find a place */
 	__u64 labels_full;

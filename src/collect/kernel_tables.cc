@@ -256,7 +256,7 @@ std::map<std::string, uint64_t> kernel_counters(const pk_stats& stats) {
       {"kernel stacks with a frame too many or too few, about",
        news ? stats.unwound_wrong * PK_UNWIND_CHECK : 0},
       {"user stacks lost", stats.no_ustack},
-      {"mappings of processes without room", stats.mappings_lost},
+      {"mappings of processes not told", stats.mappings_lost},
       {"stacks without room", stats.stacks_full},
       {"samples without a stack for want of rows", stats.rows_shortened},
       {"labels without room", stats.labels_full},

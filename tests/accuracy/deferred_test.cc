@@ -159,7 +159,7 @@ TEST_F(DeferredTest, BarriersOnOtherCpus) {
   // Their time is exact: an emulated CPU's few are enough.
   const Observed seen =
       measure("calls on other CPUs, 3:1", {{often, seldom}, hog_, {}, calls}, {95, 5},
-              {.seconds = 4, .min_samples = live::in_guest() ? 16U : 100U});
+              {.seconds = 4, .min_samples = live::in_guest() ? 48U : 100U});
   expect_ratio(seen.report, calls, often, seldom, stage_.ratio(often, seldom));
 }
 

@@ -165,7 +165,7 @@ std::string without_remark(const std::string& path) {
 }
 
 // Where a program was mapped from, as the kernel says it who knows best: of a file in a directory
-// that is another's, in an overlay, in a long path, removed, and in no file system at all.
+// that is mounted in another place, in an overlay, in memory, in a long path, and of one removed.
 TEST_F(SymbolsTest, ProgramsHaveThePathsThatTheKernelGives) {
   PKPROF_NEEDS("processes that end early");
   namespace fs = std::filesystem;
