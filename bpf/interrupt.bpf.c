@@ -255,13 +255,13 @@ int pk_csd_queue(struct bpf_raw_tracepoint_args *ctx)
  * that CPU to; but the process is, whose own structure the call lies in. Of several at once the
  * kernel names the first.
  */
-static __always_inline __u64 pk_woken_by_call(__u64 csd)
+static __always_inline __u64 pk_woken_by_call(__u64 node)
 {
 	__u64 task;
 
 	if (!bpf_core_field_exists(struct task_struct, wake_entry))
 		return 0;
-	task = csd - bpf_core_field_offset(struct task_struct, wake_entry);
+	task = node - bpf_core_field_offset(struct task_struct, wake_entry);
 	if (BPF_CORE_READ((struct task_struct *)task, flags) & PF_KTHREAD)
 		return 0;
 	return pk_label_of_task(task);
@@ -303,6 +303,19 @@ int pk_csd_exit(void *ctx)
 static __always_inline int pk_vote_for_calls(struct pk_cpu *c, __u64 party)
 {
 	return pk_vote(c, pk_calls_object(), party, 1, PK_VOTE_FADES);
+}
+
+/* Wakes a process there: for whoever is woken, as above. The others that come here had a hook. */
+SEC("?fentry/__smp_call_single_queue")
+int BPF_PROG(pk_call_wake, int cpu, struct llist_node *list)
+{
+	struct pk_cpu *c = pk_interrupt_hook();
+	__u64 node = (__u64)list - bpf_core_field_offset(struct __call_single_node, llist);
+	__u32 flags = BPF_CORE_READ((struct __call_single_node *)node, u_flags);
+
+	if ((flags & CSD_FLAG_TYPE_MASK) == CSD_TYPE_TTWU)
+		pk_vote_for_calls(c, pk_woken_by_call(node));
+	return 0;
 }
 
 SEC("?fentry/smp_call_function_many_cond")

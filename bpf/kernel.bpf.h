@@ -30,6 +30,8 @@
 #define PF_EXITING 0x00000004
 #define PF_WQ_WORKER 0x00000020
 #define PF_KTHREAD 0x00200000
+#define CSD_FLAG_TYPE_MASK 0xf0 /* of a call between CPUs: what kind it is */
+#define CSD_TYPE_TTWU 0x30
 #define SOFTIRQ_OFFSET 0x100 /* in preempt_count: serving a softirq */
 #define HARDIRQ_MASK 0x000f0000
 #define NMI_MASK 0x00f00000
@@ -287,7 +289,12 @@ struct mm_struct {
 	struct task_struct *owner;
 };
 
-struct __call_single_node {};
+struct llist_node {};
+
+struct __call_single_node {
+	struct llist_node llist;
+	unsigned int u_flags;
+};
 
 struct task_struct {
 	struct thread_info thread_info;

@@ -125,6 +125,7 @@ constexpr Hook hooks[] = {
     {"pk_call_many", calls, "smp_call_function_many_cond", 0, true, 1, HookGroup::interrupts},
     {"pk_call_one", calls, "smp_call_function_single", 0, true, 1, HookGroup::interrupts},
     {"pk_call_later", calls, "smp_call_function_single_async", 0, true, 1, HookGroup::interrupts},
+    {"pk_call_wake", calls, "__smp_call_single_queue", 0, true, 1, HookGroup::interrupts},
     {"pk_ipi_send", reschedules, "ipi_send_cpu", 3, false, 0, HookGroup::interrupts},
     {"pk_send_reschedule", reschedules, "native_smp_send_reschedule", 0, true, 1,
      HookGroup::interrupts},

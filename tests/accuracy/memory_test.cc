@@ -2,6 +2,7 @@
 // Memory: the kernel's threads that free it, join it and put it together, for those who need it.
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -205,10 +206,53 @@ TEST_F(MemoryTest, SmallPagesAreJoined) {
   measure("khugepaged", {{user}, hog_, {}, counts}, {85, 5}, {.min_samples = 200});
 }
 
+// What tracepoints the kernel has told of, in a trace of our own.
+class KernelTrace {
+ public:
+  KernelTrace() {
+    if (!std::filesystem::exists(std::string(root) + "/instances"))
+      mounted_ = mount("tracefs", root, "tracefs", 0, nullptr) == 0;
+    std::filesystem::create_directory(own);
+  }
+  ~KernelTrace() {
+    rmdir(own);
+    if (mounted_) umount(root);
+  }
+  KernelTrace(const KernelTrace&) = delete;
+  KernelTrace& operator=(const KernelTrace&) = delete;
+
+  static void enable(const std::string& event) {
+    live::write_file(std::string(own) + "/events/" + event + "/enable", "1");
+  }
+  static bool has(const std::string& text) {
+    return live::read_file(std::string(own) + "/trace").find(text) != std::string::npos;
+  }
+
+ private:
+  static constexpr const char* root = "/sys/kernel/tracing";
+  static constexpr const char* own = "/sys/kernel/tracing/instances/pkprof_test";
+  bool mounted_ = false;
+};
+
+// Whether the kernel tells that kcompactd was asked for by this setting: 6.12 does, 6.1 does not.
+bool asking_is_traced(const char* setting) {
+  const KernelTrace trace;
+  KernelTrace::enable("compaction/mm_compaction_wakeup_kcompactd");
+  // One that is at work already is not asked again.
+  return wait_until(
+      [&] {
+        const Setting asked(setting, "100");
+        return KernelTrace::has("wakeup_kcompactd:");
+      },
+      10s);
+}
+
 TEST_F(MemoryTest, FreeMemoryIsPutTogether) {
-  if (!std::filesystem::exists("/proc/sys/vm/compaction_proactiveness"))
-    GTEST_SKIP() << "no proactive compaction";
+  constexpr const char* setting = "/proc/sys/vm/compaction_proactiveness";
+  if (!std::filesystem::exists(setting)) GTEST_SKIP() << "no proactive compaction";
   if (available_mb() > 8'000) GTEST_SKIP() << "more memory than can be torn to pieces in a test";
+  if (!asking_is_traced(setting))
+    GTEST_SKIP() << "this kernel does not trace who asks for proactive compaction";
   const int user = use({"compact", "--megabytes", std::to_string(available_mb() * 6 / 10)});
   measure("kcompactd", {{user}, hog_, {}, thread_named("kcompactd")}, {85, 5},
           {.min_samples = 100});

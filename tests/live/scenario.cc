@@ -236,8 +236,9 @@ std::string describe(const Report& report) {
   int rows = 0;
   for (const Flow& f : report.flows) {
     const std::string_view word = std::string_view(f.source).substr(0, f.source.find(':'));
-    if (word != "softirq" && word != "work" && word != "kthread") continue;
-    if (++rows > 16) break;
+    if (word != "softirq" && word != "work" && word != "kthread" && word != "irq" && word != "ipi")
+      continue;
+    if (++rows > 24) break;
     out << "  " << f.source << ": ran on " << name(f.ran_on) << ", served " << name(f.served)
         << ": " << static_cast<double>(f.ns) / 1e6 << " ms\n";
   }
