@@ -305,16 +305,19 @@ static __always_inline int pk_vote_for_calls(struct pk_cpu *c, __u64 party)
 	return pk_vote(c, pk_calls_object(), party, 1, PK_VOTE_FADES);
 }
 
-/* Wakes a process there: for whoever is woken, as above. The others that come here had a hook. */
+/* Wakes a task there: for whoever is woken. The other calls that come here had a hook. */
 SEC("?fentry/__smp_call_single_queue")
 int BPF_PROG(pk_call_wake, int cpu, struct llist_node *list)
 {
 	struct pk_cpu *c = pk_interrupt_hook();
 	__u64 node = (__u64)list - bpf_core_field_offset(struct __call_single_node, llist);
 	__u32 flags = BPF_CORE_READ((struct __call_single_node *)node, u_flags);
+	__u64 party;
 
-	if ((flags & CSD_FLAG_TYPE_MASK) == CSD_TYPE_TTWU)
-		pk_vote_for_calls(c, pk_woken_by_call(node));
+	if ((flags & CSD_FLAG_TYPE_MASK) != CSD_TYPE_TTWU)
+		return 0;
+	party = pk_woken_by_call(node);
+	pk_vote_for_calls(c, party ? party : PK_KERNEL);
 	return 0;
 }
 
