@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <regex>
 #include <set>
 
 #include "debox_records.h"
@@ -310,7 +311,8 @@ TEST_F(DeboxToolTest, StacksOfShortLivedProgramsHaveNames) {
   EXPECT_EQ(reads.size(), 2U);
 }
 
-// Calls may come as fast as records of them are read; of all but the slowest none are wanted.
+// Calls may come faster than records of them are read; of all but the slowest none are wanted, and
+// each is counted. An emulated CPU is slow at reading them, too.
 TEST_F(DeboxToolTest, AFloodOfCallsDoesNotDrownIt) {
   const Finished done =
       run_pkprof({"debox", "--", testnet::sibling("pk_syscall_static"), "3000000"});
@@ -318,7 +320,10 @@ TEST_F(DeboxToolTest, AFloodOfCallsDoesNotDrownIt) {
   uint64_t lost = 0;
   if (const size_t at = done.out.find(" records were lost"); at != std::string::npos)
     lost = std::stoull(done.out.substr(done.out.rfind(' ', at - 1) + 1));
-  EXPECT_LT(lost, 300'000) << done.out;
+  EXPECT_LT(lost, in_guest() ? 1'500'000 : 300'000) << done.out;
+  std::smatch row;
+  ASSERT_TRUE(std::regex_search(done.out, row, std::regex("getppid +([0-9]+) "))) << done.out;
+  EXPECT_EQ(row[1], "3000000") << done.out;
 }
 
 TEST_F(DeboxToolTest, LooksAtSomeCallsOnly) {

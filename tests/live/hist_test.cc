@@ -101,7 +101,7 @@ void expect_two_to_one(const json& h, const std::string& program, double within)
 }
 
 const char* rounds() {
-  return in_guest() ? "200" : "2000";
+  return in_guest() ? "1000" : "2000";
 }
 
 class HistTest : public testing::Test {
@@ -307,7 +307,7 @@ TEST_F(HistTest, NoPrivilegeIsNeeded) {
     const Sysctl allowed("/proc/sys/kernel/perf_event_paranoid", paranoid);
     const json h =
         parse(run_program({dir_.file("pkprof"), "hist", "-n", "0", "--kernel", "--json", "--",
-                           dir_.file("pk_syscall_static"), in_guest() ? "100000" : "10000000"},
+                           dir_.file("pk_syscall_static"), in_guest() ? "500000" : "10000000"},
                           {.before_exec = as_nobody}));
     EXPECT_GT(h.at("samples").get<uint64_t>(), 10U) << h;
     bool said = false;

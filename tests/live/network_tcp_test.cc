@@ -82,7 +82,7 @@ TEST_F(NetworkTcpTest, PacedByTheFqQdisc) {
   }
   const int server = serve({"pk_tcp", "serve", "--port", "7001"});
   // What cannot be reached without is not paced.
-  const char* pace = in_guest() ? "3000000" : "60000000";
+  const char* pace = in_guest() ? "9000000" : "60000000";
   const int client = talk({"pk_tcp", "stream", "--to", Pair::kServer4, "--port", "7001", "--pacing",
                            pace, "--size", "16384"});
   const Report report = expect_ends_are_charged({server, client}, 98);

@@ -134,10 +134,14 @@ long links_of(const Running& record) {
 // A receiver that asks in vain runs one hook without a pause: that one goes and comes to keep the
 // budget, and those beside it stay.
 TEST_F(NetworkUdpTest, HooksThatHardlyRunStayInPauses) {
+  if (in_guest()) GTEST_SKIP() << "on an emulated CPU those that hardly run cost too much, too";
   serve({"pk_udp", "recv", "--port", "7001", "--mode", "busy"});
   const TempDir dir;
-  const Running record(pkprof_argv({"record", "-a", "-d", "8", "-o", dir.file("profile")}));
+  const Running record(pkprof_argv({"record", "-a", "-o", dir.file("profile")}));
   const auto links = [&record] { return links_of(record); };
+  const auto limit = std::chrono::steady_clock::now() + 60s;
+  while (links() == 0 && std::chrono::steady_clock::now() < limit)
+    std::this_thread::sleep_for(20ms);
   const auto begin = std::chrono::steady_clock::now() + 1s;
   std::this_thread::sleep_until(begin);
   std::map<long, int> looks;  // by how many hooks were on
