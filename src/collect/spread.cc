@@ -66,7 +66,7 @@ void Spread::unwatched(const Row& row, const pk_count& count) {
 }
 
 void Spread::each_row(const std::function<void(const Row&)>& visit) const {
-  for (const Counts* rows : {&seen_, &seen_before_, &waiting_})
+  for (const Counts* rows : {&seen_, &seen_before_, &seen_earlier_, &waiting_})
     for (const auto& [row, count] : *rows) visit(row);
 }
 
@@ -91,10 +91,22 @@ const Row& Spread::Choice::next() {
 }
 
 // What is left of it stands for a small part of a sample at some time, and is forgotten.
-void Spread::fade() {
+void Spread::fade(Counts& counts) const {
   const auto least_ns = static_cast<uint64_t>(enough_ns_ / 64);
-  for (auto& [row, count] : seen_before_) count.ns = count.ns / 4 * 3;
-  std::erase_if(seen_before_, [=](const auto& entry) { return entry.second.ns < least_ns; });
+  for (auto& [row, count] : counts) count.ns = count.ns / 4 * 3;
+  std::erase_if(counts, [=](const auto& entry) { return entry.second.ns < least_ns; });
+}
+
+Spread::Choices Spread::choices_of(const Counts& counts, const StackOf& stack_of) {
+  Choices choices;
+  for (const auto& [row, count] : counts) {
+    for (const uint64_t key : keys_of(row.key, stack_of(row.key.kstack))) {
+      auto& parties = choices[key].parties;
+      const double before = parties.empty() ? 0 : parties.back().second;
+      parties.emplace_back(&row, before + static_cast<double>(count.ns));
+    }
+  }
+  return choices;
 }
 
 void Spread::settle(const StackOf& stack_of, const Charge& charge, When when) {
@@ -102,18 +114,16 @@ void Spread::settle(const StackOf& stack_of, const Charge& charge, When when) {
     for (const auto& [row, count] : seen_before_) add(seen_[row], count);
   }
   Choices choices;
+  Choices earlier;
   if (!waiting_.empty()) {
-    for (const auto& [row, count] : seen_) {
-      for (const uint64_t key : keys_of(row.key, stack_of(row.key.kstack))) {
-        auto& parties = choices[key].parties;
-        const double before = parties.empty() ? 0 : parties.back().second;
-        parties.emplace_back(&row, before + static_cast<double>(count.ns));
-      }
-    }
+    choices = choices_of(seen_, stack_of);
+    if (when != When::meanwhile) earlier = choices_of(seen_earlier_, stack_of);
   }
   const Counts waiting = std::exchange(waiting_, {});
   for (const auto& [row, count] : waiting) {
-    Choice* choice = choice_for(choices, keys_of(row.key, stack_of(row.key.kstack)));
+    const auto keys = keys_of(row.key, stack_of(row.key.kstack));
+    Choice* choice = choice_for(choices, keys);
+    if (!choice) choice = choice_for(earlier, keys);
     if (!choice && when == When::meanwhile) {
       // Of what waits longer it is forgotten in which slot it was, or there were more and more.
       Row kept = row;
@@ -134,8 +144,12 @@ void Spread::settle(const StackOf& stack_of, const Charge& charge, When when) {
       charge(to, {part(count.ns, i, parts), part(count.samples, i, parts)});
     }
   }
+  fade(seen_earlier_);
+  if (when == When::meanwhile) {
+    for (const auto& [row, count] : seen_before_) add(seen_earlier_[row], count);
+  }
   seen_before_ = std::exchange(seen_, {});
-  if (when == When::interval) fade();
+  if (when == When::interval) fade(seen_before_);
 }
 
 }  // namespace pkprof

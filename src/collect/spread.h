@@ -43,7 +43,8 @@ class Spread {
     // A profile is handed over, and the next begins. A pause may have been all of it: what was seen
     // before counts as well, the less the longer ago. What nothing is alike is unclaimed.
     interval,
-    // As `interval`, with all that was seen since the time before the last.
+    // As `interval`, with all that was seen since the time before the last; and with what was seen
+    // earlier, the less the longer ago, where nothing since is alike: a pause may have been longer.
     last,
   };
   // Charges what waits.
@@ -58,13 +59,15 @@ class Spread {
     const Row& next();
   };
   using Choices = std::unordered_map<uint64_t, Choice>;
-  [[nodiscard]] Choice* choice_for(Choices& choices, std::span<const uint64_t> keys) const;
-  void fade();
-
   using Counts = std::unordered_map<Row, pk_count, RowHash>;
+  static Choices choices_of(const Counts& counts, const StackOf& stack_of);
+  [[nodiscard]] Choice* choice_for(Choices& choices, std::span<const uint64_t> keys) const;
+  void fade(Counts& counts) const;
+
   double enough_ns_;
   Counts seen_;
   Counts seen_before_;
+  Counts seen_earlier_;
   Counts waiting_;
 };
 

@@ -164,6 +164,24 @@ TEST_F(SpreadTest, ARecordingThatEndsInAPauseIsChargedByWhatWasSeenBefore) {
   EXPECT_EQ(share(kServer), 1);
 }
 
+// However long it is, what was seen last of its kind counts, and nothing older.
+TEST_F(SpreadTest, SoIsOneThatEndsInALongPause) {
+  const uint64_t s = stack({1, 2, 3});
+  const uint64_t other = stack({7, 8, 9});
+  spread_.seen(row(kBystander, kServer, s), samples(50));
+  spread_.seen(row(kBystander, kServer, other, PK_VEC_NET_TX), samples(50));
+  for (int i = 0; i < 3; ++i) {
+    settle(When::meanwhile);
+    // Others are seen all the time.
+    spread_.seen(row(kBystander, kClient, other, PK_VEC_NET_TX), samples(50));
+    spread_.unwatched(waiting(kBystander, s), samples(10));
+  }
+  spread_.unwatched(waiting(kBystander, other, PK_VEC_NET_TX), samples(30));
+  settle(When::last);
+  EXPECT_EQ(charged_[kServer], 30 * kMs);
+  EXPECT_EQ(charged_[kClient], 30 * kMs);
+}
+
 TEST_F(SpreadTest, AnIntervalIsChargedByWhatWasSeenInThoseBefore) {
   const uint64_t s = stack({1, 2, 3});
   spread_.seen(row(kBystander, kServer, s), samples(50));
