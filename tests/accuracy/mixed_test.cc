@@ -52,10 +52,7 @@ class MixedTest : public live::PairTest {
     char text[64];
     std::snprintf(text, sizeof text, "unclaimed: %.2f %% of all time", percent);
     remark(text);
-    // An emulated CPU is as long on its way into an interrupt as in the handler. While the hooks on
-    // interrupts pause nobody is known for that.
-    EXPECT_LE(percent, live::in_guest() && budget != std::string("100") ? 6 : 2)
-        << describe(seen.report);
+    EXPECT_LE(percent, 2) << describe(seen.report);
   }
 
   std::optional<testnet::Disk> disk_;
