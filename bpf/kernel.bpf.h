@@ -41,6 +41,7 @@
 #define TCP_TIME_WAIT 6
 #define TCP_LISTEN 10
 #define TCP_NEW_SYN_RECV 12
+#define ORC_REG_SP 5
 #define PACKET_HOST 0
 #define PACKET_BROADCAST 1
 #define PACKET_MULTICAST 2
@@ -52,6 +53,12 @@ struct net;
 typedef struct {
 	struct net *net;
 } possible_net_t;
+
+struct orc_entry {
+	short sp_offset;
+	unsigned int sp_reg : 4;
+	unsigned int type : 3; /* 2 bits up to 6.3 */
+};
 
 struct in6_addr {
 	union {

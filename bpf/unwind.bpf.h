@@ -5,8 +5,9 @@
  * The kernel finds its way up by tables (ORC) that it searches anew for each frame. Where a load has
  * filled the caches that takes some microseconds a frame, and most of what a sample costs. But how
  * far it is from one frame to the next is a matter of the code's address alone, and is remembered by
- * address: a frame costs a look at that and a word of the stack. Where it comes from stands in
- * unwind_learn.bpf.h.
+ * address: a frame costs a look at that and a word of the stack. It comes from those tables
+ * (orc.bpf.h) or, where they do not say it by the address alone, from what the kernel answered when
+ * it was asked (unwind_learn.bpf.h).
  *
  * The function that every system call begins with has a frame of random size
  * (RANDOMIZE_KSTACK_OFFSET): where it returns to is known by the other end, the top of the stack.
@@ -16,6 +17,7 @@
 #ifndef PKPROF_UNWIND_BPF_H
 #define PKPROF_UNWIND_BPF_H
 
+#include "orc.bpf.h"
 #include "place.bpf.h"
 #include "state.bpf.h"
 
@@ -30,6 +32,11 @@ enum pk_unwind_step {
 	PK_UNWIND_REGS,	    /* registers of what was interrupted lie here */
 	PK_UNWIND_END,
 	PK_UNWIND_VARIES, /* not by its address */
+};
+
+enum {
+	PK_UNWIND_SURE = 2,   /* found again so often: it may be built on */
+	PK_UNWIND_SUREST = 7, /* more often is not counted */
 };
 
 enum { PK_REGS_IP = 16 }; /* words from the begin of struct pt_regs to the address */
@@ -92,6 +99,36 @@ static __always_inline __u64 pk_unwind_find(__u64 ip, __u64 exact)
 	return (__u32)entry == tag ? entry : 0;
 }
 
+/*
+ * Where it is to be remembered. Which of two gives way is by no rule, or two that want the same would
+ * never meet.
+ */
+static __always_inline __u64 *pk_unwind_room(__u32 tag, __u64 random)
+{
+	__u64 *place = pk_unwind_place(tag, 0), *other = pk_unwind_place(tag, 1);
+
+	if ((__u32)*other == tag)
+		return other;
+	if ((__u32)*place != tag && *place && (!*other || random & 1))
+		return other;
+	return place;
+}
+
+/* What the kernel's tables say of an address, remembered; 0: not what is asked for here. */
+static __noinline __u64 pk_unwind_look_up(__u64 ip, __u64 exact)
+{
+	__u32 tag = pk_unwind_tag(ip, exact);
+	__s64 words = tag ? pk_orc_words(ip, exact) : -1;
+	__u64 entry;
+
+	if (words < 0)
+		return 0;
+	entry = tag | (__u64)words << 32 | (__u64)PK_UNWIND_CALL << 48 |
+		(__u64)PK_UNWIND_SUREST << 56;
+	*pk_unwind_room(tag, ip >> 4) = entry;
+	return entry;
+}
+
 static __always_inline __u64 pk_unwind_word(__u64 at)
 {
 	__u64 word = 0;
@@ -117,6 +154,8 @@ static long pk_unwind_frame(__u32 i, struct pk_unwind_loop *l)
 	l->scratch->places[i] = at;
 	u->depth = i + 1;
 	entry = pk_unwind_find(u->ip, u->exact);
+	if (unlikely(!pk_unwind_found(entry)))
+		entry = pk_unwind_look_up(u->ip, u->exact);
 	step = pk_unwind_found(entry) ? pk_unwind_step(entry) : 0;
 	if (likely(step == PK_UNWIND_CALL || step == PK_UNWIND_SWITCH || step == PK_UNWIND_TOP)) {
 		if (step == PK_UNWIND_SWITCH)

@@ -12,8 +12,6 @@
 
 enum {
 	PK_UNWIND_WORDS = 2048,	 /* of stacks that are searched for one stack's frames */
-	PK_UNWIND_SURE = 2,	 /* found again so often: it may be built on */
-	PK_UNWIND_SUREST = 7,	 /* more often is not counted */
 	PK_UNWIND_GIVEN_UP = 15, /* so often, and it is an address whose frames vary */
 	PK_UNWIND_FRAME = 4096,	 /* bytes: no frame is longer, */
 	PK_UNWIND_FIRST = 512,	 /* and few of those that call nothing */
@@ -70,19 +68,15 @@ static __always_inline __u64 pk_unwind_both(struct pk_unwind *u, __u64 old,
 static __always_inline void pk_unwind_learn(struct pk_unwind *u, const struct pk_unwind_lesson *lesson)
 {
 	__u32 tag = pk_unwind_tag(u->ip, u->exact);
-	__u64 *place = pk_unwind_place(tag, 0), *other = pk_unwind_place(tag, 1);
+	__u64 *place;
 
 	if (!tag || lesson->words[0] > 0xffff || lesson->words[1] > 0xffff)
 		return;
-	if ((__u32)*other == tag)
-		place = other;
+	place = pk_unwind_room(tag, u->sp >> 4);
 	if ((__u32)*place == tag) {
 		*place = pk_unwind_both(u, *place, lesson);
 		return;
 	}
-	/* Which of the two gives way is by no rule, or two that want the same would never meet. */
-	if (*place && (!*other || u->sp & 16))
-		place = other;
 	*place = tag | lesson->words[0] << 32 | lesson->step << 48 |
 		 pk_unwind_undoubted(lesson) << 56;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace pkprof::overhead {
@@ -73,6 +74,13 @@ Result<> need_pair(Stage& stage) {
   return {};
 }
 
+Result<> need_bbr(Stage& stage) {
+  std::ifstream in("/proc/sys/net/ipv4/tcp_available_congestion_control");
+  for (std::string name; in >> name;)
+    if (name == "bbr") return need_pair(stage);
+  return fail("the kernel has no BBR (modprobe tcp_bbr)");
+}
+
 Result<> need_file(Stage& stage) {
   const auto file = stage.disk_file();
   if (!file) return std::unexpected(file.error());
@@ -107,10 +115,10 @@ Result<double> udp(Stage& stage, double seconds) {
 }
 
 Result<double> tcp(Stage& stage, double seconds, const char* mode, const char* client,
-                   const char* count) {
+                   const char* count, const char* congestion = "cubic") {
   const auto ends =
       talk(stage, seconds, {stage.bin("pk_tcp"), "serve", "--port", "9001", "--mode", mode},
-           {stage.bin("pk_tcp"), client, "--port", "9001"});
+           {stage.bin("pk_tcp"), client, "--port", "9001", "--congestion", congestion});
   if (!ends) return std::unexpected(ends.error());
   return per_second(number_in(ends->client, count), number_in(ends->client, "wall_ns"));
 }
@@ -236,6 +244,11 @@ std::vector<Workload> all_workloads() {
         "one connection through a veth pair, CPU 0 to CPU 1"},
        need_pair,
        [](Stage& s, double t) { return tcp(s, t, "sink", "stream", "bytes"); },
+       kParts},
+      {{"tcp-bbr", "TCP stream, BBR", "bytes/s",
+        "the same, but the sender goes by the delays that it measures, not by what is lost"},
+       need_bbr,
+       [](Stage& s, double t) { return tcp(s, t, "sink", "stream", "bytes", "bbr"); },
        kParts},
       {{"tcp-rr", "TCP request/response", "requests/s",
         "one request of 64 bytes at a time, answered with as many, CPU 0 and CPU 1"},

@@ -20,7 +20,7 @@ enum {
 	PK_NOTES = 16384,   /* pieces of work given and not yet done, of each kind; a power of two */
 	PK_NOTE_TABLES = 3,
 	PK_UNWINDS = 32768, /* addresses whose frames' sizes are remembered; a power of two */
-	PK_UNWIND_CHECK = 64, /* of so many remembered stacks one is compared with what the kernel says */
+	PK_UNWIND_CHECK = 256, /* of so many remembered stacks one is compared with what the kernel says */
 	PK_FUNCTIONS = 128, /* functions that the sampler knows by address; a power of two */
 	PK_CALL_SLOTS = 4096,    /* counts of calls that a CPU keeps; a power of two */
 	PK_COMM_LEN = 16,
@@ -361,6 +361,13 @@ enum pk_known {
 	PK_KNOWN_STEER_BACK,      /* an IPI that tells of packets' buffers to be freed */
 	PK_KNOWN_WAKE,            /* an IPI that has a CPU wake a process */
 	PK_KNOWN_RUN_QUEUE,       /* work that sends a disk the requests that wait for it */
+	PK_KNOWN_RETURN_TRACED,   /* where functions return to that are traced, */
+	PK_KNOWN_RETURN_PROBED,   /* and those whose returns are probed */
+	PK_KNOWN_TEXT,            /* the kernel's code, without modules */
+	PK_KNOWN_TEXT_END,
+	PK_KNOWN_ORC_ADDRESSES,   /* tables of how its frames are left; see bpf/orc.bpf.h */
+	PK_KNOWN_ORC,
+	PK_KNOWN_ORC_END,
 	PK_KNOWNS,
 };
 

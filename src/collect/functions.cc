@@ -115,6 +115,17 @@ constexpr Address known_addresses[] = {
     {"rps_trigger_softirq", PK_KNOWN_STEER},
     {"trigger_rx_softirq", PK_KNOWN_STEER_BACK},
     {"blk_mq_run_work_fn", PK_KNOWN_RUN_QUEUE},
+    {"return_to_handler", PK_KNOWN_RETURN_TRACED},
+    {"__kretprobe_trampoline", PK_KNOWN_RETURN_PROBED},
+    {"arch_rethook_trampoline", PK_KNOWN_RETURN_PROBED},
+    {"_stext", PK_KNOWN_TEXT},
+    {"_etext", PK_KNOWN_TEXT_END},
+};
+
+constexpr Address known_marks[] = {
+    {"__start_orc_unwind_ip", PK_KNOWN_ORC_ADDRESSES},
+    {"__start_orc_unwind", PK_KNOWN_ORC},
+    {"__stop_orc_unwind", PK_KNOWN_ORC_END},
 };
 
 }  // namespace
@@ -137,6 +148,7 @@ KnownFunctions find_functions(const KernelSymbols& symbols) {
   }
   for (size_t i = 0; i < std::size(known_addresses); ++i)
     if (addresses[i]) table.known[known_addresses[i].which] = addresses[i];
+  for (const Address& mark : known_marks) table.known[mark.which] = symbols.mark(mark.name);
   std::sort(table.entries.begin(), table.entries.end(),
             [](const pk_function& a, const pk_function& b) { return a.start < b.start; });
   // Entry 0 stays below every address, so that the search always stands on an entry.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <tuple>
@@ -28,6 +29,12 @@ constexpr const char* hidden_message =
 
 bool is_text(char type) {
   return type == 't' || type == 'T' || type == 'w' || type == 'W';
+}
+
+// The linker's, at the begin and end of a table.
+bool is_mark(const KernelEntry& entry) {
+  return entry.module.empty() &&
+         (entry.name.starts_with("__start_") || entry.name.starts_with("__stop_"));
 }
 
 bool is_end_marker(std::string_view name) {
@@ -129,6 +136,7 @@ struct KernelSymbols::Impl {
   std::vector<uint32_t> firsts;       // the first symbol at each
   std::vector<uint32_t> by_name;      // made when first needed
   std::once_flag by_name_made;
+  std::map<std::string, uint64_t, std::less<>> marks;
   size_t malformed = 0;
 
   void store(std::span<const KernelEntry> entries);
@@ -221,7 +229,9 @@ Result<KernelSymbols> KernelSymbols::from_entries(std::span<const KernelEntry> e
   std::vector<KernelEntry> text;
   text.reserve(entries.size());
   bool seen = false;
+  KernelSymbols symbols;
   for (const KernelEntry& entry : entries) {
+    if (is_mark(entry)) symbols.impl_->marks.emplace(entry.name, entry.address);
     if (!is_text(entry.type)) continue;
     seen = true;
     if (entry.address != 0) text.push_back(entry);
@@ -229,7 +239,6 @@ Result<KernelSymbols> KernelSymbols::from_entries(std::span<const KernelEntry> e
   if (!seen) return fail("kernel symbols: there are no text symbols");
   if (text.empty()) return fail(hidden_message);
   if (text.size() > UINT32_MAX) return fail("kernel symbols: too many");
-  KernelSymbols symbols;
   symbols.impl_->store(text);
   return symbols;
 }
@@ -258,6 +267,11 @@ std::vector<KernelSymbol> KernelSymbols::by_name(std::string_view name) const {
                              [&](uint32_t i, std::string_view n) { return symbols[i].name < n; });
   for (; it != order.end() && symbols[*it].name == name; ++it) found.push_back(symbols[*it]);
   return found;
+}
+
+uint64_t KernelSymbols::mark(std::string_view name) const {
+  const auto it = impl_->marks.find(name);
+  return it == impl_->marks.end() ? 0 : it->second;
 }
 
 std::span<const KernelSymbol> KernelSymbols::all() const {

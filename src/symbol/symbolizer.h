@@ -38,7 +38,7 @@ class KernelSymbols {
  public:
   // Parses kallsyms text ("ffffffff81000000 T _stext\t[module]"). Fails when the text is empty or
   // every address is zero (kptr_restrict), with a message that says so. Malformed lines are
-  // skipped and counted. Only text symbols (t T w W) are kept.
+  // skipped and counted. Only text symbols (t T w W) are kept, and mark()s.
   static Result<KernelSymbols> parse(std::string_view kallsyms);
   static Result<KernelSymbols> from_proc();  // reads /proc/kallsyms
   // The same from entries in any order; they are copied. Fails as parse() does.
@@ -54,6 +54,9 @@ class KernelSymbols {
   [[nodiscard]] const KernelSymbol* find(uint64_t address) const;
   // All symbols of that exact name (static functions may share one).
   [[nodiscard]] std::vector<KernelSymbol> by_name(std::string_view name) const;
+  // The address of a mark that the linker made at a table's begin or end ("__start_…", "__stop_…"),
+  // which is no text; 0 when the kernel shows none.
+  [[nodiscard]] uint64_t mark(std::string_view name) const;
   // Every symbol, aliases too, by address.
   [[nodiscard]] std::span<const KernelSymbol> all() const;
   [[nodiscard]] size_t size() const;  // of all()

@@ -43,5 +43,25 @@ TEST(Functions, TheTickIsTheOneWithAnHrtimer) {
             0xffffffff81001000);
 }
 
+// How the kernel's own frames are left: tables that are no text, and the text that they are for.
+TEST(Functions, TheUnwindersTablesAreFoundByTheirMarks) {
+  const KnownFunctions table = table_of(
+      "ffffffff81000000 T _stext\n"
+      "ffffffff81001000 T return_to_handler\n"
+      "ffffffff81002000 T arch_rethook_trampoline\n"
+      "ffffffff82000000 T _etext\n"
+      "ffffffff83000000 R __start_orc_unwind_ip\n"
+      "ffffffff83001000 D __start_orc_unwind\n"
+      "ffffffff83002000 d __stop_orc_unwind\n");
+  EXPECT_EQ(table.known[PK_KNOWN_TEXT], 0xffffffff81000000);
+  EXPECT_EQ(table.known[PK_KNOWN_RETURN_TRACED], 0xffffffff81001000);
+  EXPECT_EQ(table.known[PK_KNOWN_RETURN_PROBED], 0xffffffff81002000);
+  EXPECT_EQ(table.known[PK_KNOWN_TEXT_END], 0xffffffff82000000);
+  EXPECT_EQ(table.known[PK_KNOWN_ORC_ADDRESSES], 0xffffffff83000000);
+  EXPECT_EQ(table.known[PK_KNOWN_ORC], 0xffffffff83001000);
+  EXPECT_EQ(table.known[PK_KNOWN_ORC_END], 0xffffffff83002000);
+  EXPECT_EQ(table_of("ffffffff81000000 T _stext\n").known[PK_KNOWN_ORC], 0U);
+}
+
 }  // namespace
 }  // namespace pkprof

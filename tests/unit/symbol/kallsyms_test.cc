@@ -52,6 +52,20 @@ TEST(Kallsyms, NothingSwallowsWhatFollows) {
   EXPECT_EQ(name_at(*symbols, 0xffffffffc0500040), "");
 }
 
+TEST(Kallsyms, MarksAreNoTextAndTheKernelsOwn) {
+  const auto symbols = KernelSymbols::parse(
+      "ffffffff81000000 T first\n"
+      "ffffffff82000000 R __start_table\n"
+      "ffffffff82001000 d __stop_table\n"
+      "ffffffffc0400000 d __start_other\t[amodule]\n");
+  ASSERT_TRUE(symbols);
+  EXPECT_EQ(symbols->mark("__start_table"), 0xffffffff82000000);
+  EXPECT_EQ(symbols->mark("__stop_table"), 0xffffffff82001000);
+  EXPECT_EQ(symbols->mark("__start_other"), 0U);
+  EXPECT_EQ(symbols->mark("__start_no_such"), 0U);
+  EXPECT_EQ(symbols->find(0xffffffff82000000), nullptr);
+}
+
 TEST(Kallsyms, ModulesAndPrograms) {
   const auto symbols = KernelSymbols::parse(sample);
   ASSERT_TRUE(symbols);
