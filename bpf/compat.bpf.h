@@ -11,7 +11,7 @@
  *   sk_data_ready             in 6.12; where it is not, as in 6.1: fentry on sock_def_readable
  *   sock_recv_length          in 6.12; where it is not, as in 6.1: fexit on sock_recvmsg
  *   struct orc_entry          has one bit for the stack's end up to 6.3; from 6.4 on that is a type,
- *                             and a call's number is another. 6.3 has a bit for signal frames
+ *                             and a call's number is another
  *   files of overlays         what is mapped is the file below it; since 6.5 that says (backing_file)
  *                             by which path it was opened
  */
@@ -26,10 +26,6 @@ struct orc_entry___end {
 	unsigned int end : 1;
 } __attribute__((preserve_access_index));
 
-struct orc_entry___signal {
-	unsigned int signal : 1;
-} __attribute__((preserve_access_index));
-
 /* 0: this kernel has no such tables. */
 static __always_inline __u64 pk_orc_size(void)
 {
@@ -40,14 +36,10 @@ static __always_inline __u64 pk_orc_size(void)
 static __always_inline __s64 pk_orc_words_of(struct orc_entry *entry)
 {
 	bool old = bpf_core_field_exists(struct orc_entry___end, end);
-	struct orc_entry___signal *flags = (void *)entry;
 	__s64 offset = BPF_CORE_READ(entry, sp_offset);
 
 	if (BPF_CORE_READ_BITFIELD_PROBED(entry, sp_reg) != ORC_REG_SP ||
 	    BPF_CORE_READ_BITFIELD_PROBED(entry, type) != (old ? 0 : 2) || offset < 8 || offset & 7)
-		return -1;
-	if (bpf_core_field_exists(struct orc_entry___signal, signal) &&
-	    BPF_CORE_READ_BITFIELD_PROBED(flags, signal))
 		return -1;
 	return offset / 8 - 1;
 }
