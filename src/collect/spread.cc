@@ -58,7 +58,9 @@ void add(pk_count& sum, const pk_count& more) {
 }  // namespace
 
 void Spread::seen(const Row& row, const pk_count& count) {
-  add(seen_[row], count);
+  Row kept = row;
+  kept.slot = 0;  // when it was is not asked for, and would keep apart what is alike
+  add(seen_[kept], count);
 }
 
 void Spread::unwatched(const Row& row, const pk_count& count) {
