@@ -241,7 +241,7 @@ std::vector<Workload> all_workloads() {
        udp,
        kParts},
       {{"tcp-stream", "TCP stream", "bytes/s",
-        "one connection through a veth pair, CPU 0 to CPU 1"},
+        "one connection through a veth pair, CPU 0 to CPU 1, with CUBIC"},
        need_pair,
        [](Stage& s, double t) { return tcp(s, t, "sink", "stream", "bytes"); },
        kParts},
