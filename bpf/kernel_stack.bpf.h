@@ -3,9 +3,9 @@
  * The kernel stack that a sample interrupted: as remembered, or as the kernel says.
  *
  * Nothing is guessed: where an address on the way is not remembered, and the kernel's tables do not
- * say how to leave it, the kernel is asked, and its answer is learned from. It is asked, too, for one stack in PK_UNWIND_CHECK that would be known, so
- * that what became wrong (a module that came in the place of another) is found, counted, and learned
- * anew.
+ * say how to leave it, the kernel is asked, and its answer is learned from. It is asked, too, for one
+ * stack in PK_UNWIND_CHECK that would be known, so that what became wrong (a module that came in the
+ * place of another) is found, counted, and learned anew.
  */
 #ifndef PKPROF_KERNEL_STACK_BPF_H
 #define PKPROF_KERNEL_STACK_BPF_H
