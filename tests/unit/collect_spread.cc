@@ -182,6 +182,25 @@ TEST_F(SpreadTest, SoIsOneThatEndsInALongPause) {
   EXPECT_EQ(charged_[kClient], 30 * kMs);
 }
 
+// What was seen is remembered without its place in the timeline, or an hour's would be kept apart.
+TEST_F(SpreadTest, WhatWasSeenIsOneRowInAllSlots) {
+  Row seen = row(kBystander, kServer, stack({1, 2, 3}));
+  for (seen.slot = 1; seen.slot <= 60; ++seen.slot) {
+    spread_.seen(seen, samples(20));
+    settle(When::meanwhile);
+  }
+  int rows = 0;
+  spread_.each_row([&](const Row&) { ++rows; });
+  EXPECT_EQ(rows, 2) << "of the last time, and of all before";
+  Row wants = waiting(kBystander, seen.key.kstack);
+  wants.slot = 61;
+  spread_.unwatched(wants, samples(10));
+  settle();
+  ASSERT_FALSE(rows_.empty());
+  EXPECT_EQ(rows_.back().slot, 61U) << "what is charged keeps its own";
+  EXPECT_EQ(charged_[kServer], 10 * kMs);
+}
+
 TEST_F(SpreadTest, AnIntervalIsChargedByWhatWasSeenInThoseBefore) {
   const uint64_t s = stack({1, 2, 3});
   spread_.seen(row(kBystander, kServer, s), samples(50));
