@@ -34,11 +34,6 @@ struct Options {
   int jobs = 2;
 };
 
-struct Counted {
-  uint64_t operations = 0;
-  uint64_t wall_ns = 0;
-};
-
 // A child that does not outlive us.
 pid_t fork_child() {
   const pid_t parent = getpid();
@@ -61,19 +56,15 @@ void reap(pid_t pid) {
 }
 
 // The cheapest system call.
-Counted getppid_loop(const Options&) {
-  Counted done;
-  const uint64_t start = now_ns();
+void getppid_loop(const Options&, WorkerStats& mine) {
   while (!stopped()) {
     for (int i = 0; i < 100; ++i) syscall(SYS_getppid);
-    done.operations += 100;
+    mine.operations += 100;
   }
-  done.wall_ns = now_ns() - start;
-  return done;
 }
 
 // A byte to and fro between two processes: on one CPU, two context switches each time.
-Counted ping_pong(const Options&) {
+void ping_pong(const Options&, WorkerStats& mine) {
   int there[2];
   int back[2];
   if (pipe2(there, O_CLOEXEC) || pipe2(back, O_CLOEXEC)) die("pipe");
@@ -89,26 +80,20 @@ Counted ping_pong(const Options&) {
   }
   close(there[0]);
   close(back[1]);
-  Counted done;
-  const uint64_t start = now_ns();
   while (!stopped()) {
     if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) {
       if (errno != EINTR) die("the pipe");
       break;
     }
-    ++done.operations;
+    ++mine.operations;
   }
-  done.wall_ns = now_ns() - start;
   close(there[1]);
   reap(pid);
   close(back[0]);
-  return done;
 }
 
 // Processes one after the other, each another program.
-Counted spawn(const Options&) {
-  Counted done;
-  const uint64_t start = now_ns();
+void spawn(const Options&, WorkerStats& mine) {
   while (!stopped()) {
     const pid_t pid = fork_child();
     if (pid == 0) {
@@ -116,20 +101,16 @@ Counted spawn(const Options&) {
       _exit(127);
     }
     reap(pid);
-    ++done.operations;
+    ++mine.operations;
   }
-  done.wall_ns = now_ns() - start;
-  return done;
 }
 
 // As `make -j JOBS` does: a shell for each job, so many at a time. The script's $0 is a number that
 // no other job has at that time. Jobs that have begun are finished, and count in full.
-Counted build(const Options& options) {
+void build(const Options& options, WorkerStats& mine) {
   std::array<pid_t, 64> running = {};
   const auto slots = static_cast<size_t>(options.jobs);
   size_t alive = 0;
-  Counted done;
-  const uint64_t start = now_ns();
   while (alive > 0 || !stopped()) {
     for (size_t i = 0; i < slots && !stopped(); ++i) {
       if (running[i] != 0) continue;
@@ -150,10 +131,8 @@ Counted build(const Options& options) {
       if (running[i] == pid) running[i] = 0;
     }
     --alive;
-    ++done.operations;
+    ++mine.operations;
   }
-  done.wall_ns = now_ns() - start;
-  return done;
 }
 
 std::unique_ptr<char, decltype(&std::free)> make_buffer(uint64_t bytes) {
@@ -165,48 +144,33 @@ std::unique_ptr<char, decltype(&std::free)> make_buffer(uint64_t bytes) {
 }
 
 // The file from its start to its end, over and over; from the page cache unless past it.
-uint64_t read_over_and_over(const Options& options) {
+void read_file(const Options& options, WorkerStats& mine) {
   const int fd = open(options.file.c_str(), O_RDONLY | O_CLOEXEC | (options.direct ? O_DIRECT : 0));
   struct stat info = {};
   if (fd < 0 || fstat(fd, &info) != 0) die("opening " + options.file);
   const uint64_t chunks = static_cast<uint64_t>(info.st_size) / options.chunk;
   if (chunks == 0) die(options.file + " is smaller than one read", false);
   const auto buffer = make_buffer(options.chunk);
-  uint64_t done = 0;
   while (!stopped()) {
-    const uint64_t at = done % chunks * options.chunk;
+    const uint64_t at = mine.operations % chunks * options.chunk;
     const ssize_t n = pread(fd, buffer.get(), options.chunk, static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;
     if (n != static_cast<ssize_t>(options.chunk)) die("reading " + options.file);
-    ++done;
+    ++mine.operations;
   }
   close(fd);
-  return done;
-}
-
-Counted read_file(const Options& options) {
-  Counted done;
-  const uint64_t start = now_ns();
-  const auto readers = run_workers(options.processes, [&](int, WorkerStats& mine) {
-    mine.operations = read_over_and_over(options);
-  });
-  for (const WorkerStats& reader : readers) done.operations += reader.operations;
-  done.wall_ns = now_ns() - start;
-  return done;
 }
 
 // Through the page cache, written back every so often by the kernel's flusher thread: syncfs() has
 // it do so, where fsync() would have the caller do it. What is written counts once it is on the
 // disk.
-Counted write_file(const Options& options) {
+void write_file(const Options& options, WorkerStats& mine) {
   const int fd = open(options.file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) die("opening " + options.file);
   const auto buffer = make_buffer(options.chunk);
   const uint64_t size = options.megabytes << 20;
   const uint64_t batch = options.sync_mb << 20;
-  Counted done;
   uint64_t written = 0;
-  const uint64_t start = now_ns();
   do {
     for (const uint64_t end = written + batch; written < end; written += options.chunk) {
       const auto at = static_cast<off_t>(written % size);
@@ -217,11 +181,9 @@ Counted write_file(const Options& options) {
     while (syncfs(fd) != 0) {
       if (errno != EINTR) die("syncing " + options.file);
     }
-    done.operations = written / options.chunk;
+    mine.operations = written / options.chunk;
   } while (!stopped());
-  done.wall_ns = now_ns() - start;
   close(fd);
-  return done;
 }
 
 int run(int argc, char** argv) {
@@ -229,8 +191,9 @@ int run(int argc, char** argv) {
   app.show_defaults();
   app.require_subcommand();
   Options options;
-  Counted (*load)(const Options&) = nullptr;
-  const auto add = [&](const char* name, const char* text, Counted (*body)(const Options&)) {
+  void (*load)(const Options&, WorkerStats&) = nullptr;
+  const auto add = [&](const char* name, const char* text,
+                       void (*body)(const Options&, WorkerStats&)) {
     auto sub = app.subcommand(name, text);
     options.common.add_to(sub);
     sub.when_used([&load, body] { load = body; });
@@ -255,9 +218,13 @@ int run(int argc, char** argv) {
   if (const auto end = app.parse(argc, argv)) return *end;
 
   begin(options.common);
-  const Counted done = load(options);
+  const uint64_t start = now_ns();
+  const auto workers =
+      run_workers(options.processes, [&](int, WorkerStats& mine) { load(options, mine); });
+  uint64_t operations = 0;
+  for (const WorkerStats& worker : workers) operations += worker.operations;
   print_result(
-      {{"program", "bench_load"}, {"wall_ns", done.wall_ns}, {"operations", done.operations}});
+      {{"program", "bench_load"}, {"wall_ns", now_ns() - start}, {"operations", operations}});
   return 0;
 }
 

@@ -10,22 +10,9 @@
 namespace pkprof::overhead {
 namespace {
 
-constexpr double kTrialSeconds = 0.2;
-
-Result<double> run_slice(const Workload& workload, Stage& stage, double seconds, double lead,
-                         const std::atomic<bool>& stop) {
-  // What a profiler does because the load is another one now is not what the load costs.
-  if (lead > 0) {
-    if (const auto value = workload.slice(stage, lead); !value) return value;
-  }
-  double sum = 0;
-  for (int part = 0; part < workload.parts && !stop; ++part) {
-    const auto value = workload.slice(stage, seconds / workload.parts);
-    if (!value) return value;
-    sum += *value;
-  }
-  return sum / workload.parts;
-}
+constexpr double kTrialSeconds = 0.5;
+// After a profiler has ended, until what it leaves to the kernel to clear away is gone, too.
+constexpr double kGoneSeconds = 0.3;
 
 // Index `turn` of `size` things in round `round`, where each round begins with the next.
 size_t rotated(size_t turn, int round, size_t size) {
@@ -53,9 +40,12 @@ void Campaign::keep_usable_workloads() {
     Result<> ready = workload.prepare(stage_);
     if (ready) {
       // A trial, which warms the caches, too.
-      const auto value = workload.slice(stage_, kTrialSeconds);
-      if (!value) ready = std::unexpected(value.error());
-      if (value && *value <= 0) ready = fail("nothing got done in a trial");
+      auto load = workload.start(stage_);
+      if (!load) {
+        ready = std::unexpected(load.error());
+      } else if (auto value = load->measure(kTrialSeconds, stop_); !value) {
+        ready = std::unexpected(value.error());
+      }
     }
     if (ready) {
       usable.push_back(std::move(workload));
@@ -112,64 +102,72 @@ Result<> Campaign::prepare() {
   return {};
 }
 
-void Campaign::all_failed(const Variant& variant, int hz, int round, const std::string& why) {
-  std::fprintf(stderr, "overhead: %s: %s\n", variant.info.name.c_str(), why.c_str());
-  for (const Workload& w : plan_.workloads) {
-    emit_(to_line(Failure{{w.info.name, hz, variant.info.name, round}, why}));
-  }
+void Campaign::failed(const Slice& slice, const std::string& why) {
+  std::fprintf(stderr, "overhead: %s with %s: %s\n", slice.workload.c_str(), slice.variant.c_str(),
+               why.c_str());
+  emit_(to_line(Failure{slice, why}));
 }
 
-void Campaign::slices(const Variant& variant, int hz, int round, Profiler* profiler) {
-  for (size_t i = 0; i < plan_.workloads.size(); ++i) {
-    if (stop_) return;
-    const Workload& workload = plan_.workloads[rotated(i, round, plan_.workloads.size())];
-    Slice slice{workload.info.name, hz, variant.info.name, round};
-    auto value = run_slice(workload, stage_, plan_.seconds, plan_.lead, stop_);
-    if (stop_) return;  // Ctrl-C goes to the workload, too
-    // A slice under a profiler that was not there any more is none.
-    if (profiler != nullptr) {
-      if (auto well = profiler->check(); !well) value = std::unexpected(well.error());
-    }
-    if (value) {
-      slice.value = *value;
-      emit_(to_line(slice));
-    } else {
-      const std::string& why = value.error().message;
-      std::fprintf(stderr, "overhead: %s: %s\n", workload.info.name.c_str(), why.c_str());
-      emit_(to_line(Failure{slice, why}));
-    }
-  }
+Result<> Campaign::plain_slice(Load& load, const Slice& like) {
+  const auto value = load.measure(plan_.seconds, stop_);
+  if (!value) return std::unexpected(value.error());
+  if (!stop_) emit_(to_line(Slice{like.workload, like.hz, kPlain, like.round, *value}));
+  return {};
 }
 
-void Campaign::turn(const Variant& variant, int hz, int round) {
-  if (stop_) return;
-  auto profiler = Profiler::start(variant, stage_, hz, plan_.settle);
-  if (stop_) return;
+// A profiler that fails fails alone; an error is one of the load, which ends the turns under it.
+Result<> Campaign::turn(Load& load, const Variant& variant, Slice slice) {
+  auto profiler = Profiler::start(variant, stage_, slice.hz, plan_.settle);
   if (!profiler) {
-    all_failed(variant, hz, round, profiler.error().message);
-    return;
+    if (!stop_) failed(slice, profiler.error().message);
+    return {};
   }
-  slices(variant, hz, round, &*profiler);
-  if (stop_) return;
-  if (auto ended = profiler->stop(); !ended) {
-    std::fprintf(stderr, "overhead: %s: %s\n", variant.info.name.c_str(),
-                 ended.error().message.c_str());
+  const auto value = load.measure(plan_.seconds, stop_);
+  if (stop_) return {};  // Ctrl-C goes to the profiler, too
+  // A slice under a profiler that was not there any more is none.
+  const auto ended = profiler->stop();
+  if (!value) return std::unexpected(value.error());
+  if (ended) {
+    slice.value = *value;
+    emit_(to_line(slice));
+  } else {
+    failed(slice, ended.error().message);
+  }
+  if (auto gone = load.measure(kGoneSeconds, stop_); !gone) return std::unexpected(gone.error());
+  return plain_slice(load, slice);
+}
+
+void Campaign::under_load(const Workload& workload, int hz, int round) {
+  Slice slice{workload.info.name, hz, kPlain, round};
+  auto load = workload.start(stage_);
+  Result<> well;
+  if (!load) well = std::unexpected(load.error());
+  if (well && plan_.lead > 0) {
+    if (auto lead = load->measure(plan_.lead, stop_); !lead) well = std::unexpected(lead.error());
+  }
+  if (well) well = plain_slice(*load, slice);
+  for (size_t i = 0; i < plan_.variants.size() && !stop_; ++i) {
+    const Variant& variant = plan_.variants[rotated(i, round, plan_.variants.size())];
+    slice.variant = variant.info.name;
+    if (well) {
+      well = turn(*load, variant, slice);
+      if (!well && !stop_) failed(slice, well.error().message);
+    } else {
+      failed(slice, well.error().message);
+    }
   }
 }
 
 void Campaign::run() {
-  const Variant plain = all_variants().front();
-  for (int round = 1; round <= plan_.rounds && !stop_; ++round) {
+  for (int round = 1; round <= plan_.rounds; ++round) {
     for (const int hz : plan_.frequencies) {
-      if (stop_) return;
       std::fprintf(stderr, "round %d of %d, %d Hz\n", round, plan_.rounds, hz);
-      slices(plain, 0, round, nullptr);
-      for (size_t i = 0; i < plan_.variants.size(); ++i) {
-        turn(plan_.variants[rotated(i, round, plan_.variants.size())], hz, round);
+      for (const Workload& workload : plan_.workloads) {
+        if (stop_) return;
+        under_load(workload, hz, round);
       }
     }
   }
-  slices(plain, 0, plan_.rounds, nullptr);
 }
 
 }  // namespace pkprof::overhead

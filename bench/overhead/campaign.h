@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measurement. For each round and frequency: every workload with no profiler, then each
-// profiler is started, every workload has a slice while it samples, and it is ended. The order of
-// profilers and of workloads rotates from round to round, so that none has its place always: what a
-// profiler does every few seconds must not fall to the same workload, nor the machine's drift to
-// the same profiler. The last thing is again every workload with none, so that each slice lies
-// between two.
+// The measurement. In each round, for each frequency and workload: the load is started, and while
+// it goes on profilers come and go over it, one after the other. It has a slice under each, and one
+// under none before the first, between any two and after the last. So what differs from one start
+// of a load to the next (how two ends of a connection settle) is the same for all that is compared,
+// and the machine has had seconds to drift, not minutes. The order of the profilers rotates from
+// round to round.
 #pragma once
 
 #include <atomic>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "load.h"
 #include "log.h"
 #include "profilers.h"
 #include "stage.h"
@@ -26,8 +27,8 @@ struct Plan {
   std::vector<int> frequencies;
   int rounds = 11;
   double seconds = 1;  // of a slice
-  double lead = 2;     // of the same load before it, which do not count
-  double settle = 1;   // between a profiler's attaching and its first slice
+  double lead = 1;     // between the start of a load and its first slice
+  double settle = 1;   // between a profiler's attaching and its slice
 };
 
 class Campaign {
@@ -45,9 +46,10 @@ class Campaign {
   void keep_usable_workloads();
   void keep_usable_variants();
   void skip(const std::string& name, const std::string& why);
-  void turn(const Variant& variant, int hz, int round);
-  void slices(const Variant& variant, int hz, int round, Profiler* profiler);
-  void all_failed(const Variant& variant, int hz, int round, const std::string& why);
+  void under_load(const Workload& workload, int hz, int round);
+  [[nodiscard]] Result<> turn(Load& load, const Variant& variant, Slice slice);
+  [[nodiscard]] Result<> plain_slice(Load& load, const Slice& like);
+  void failed(const Slice& slice, const std::string& why);
 
   Plan plan_;
   Stage& stage_;

@@ -8,9 +8,11 @@
 //   {"workload":"udp","hz":997,"variant":"perf","round":3,"value":411230.5}     per second
 //   {"failed":"udp","hz":997,"variant":"perf","round":4,"why":"…"}
 //
-// The order matters: a slice is compared with the plain ones nearest before and after it. Runs may
-// follow each other in one file; rounds of different runs are different rounds. A plain slice has
-// "hz":0. Keys may be added; readers pass over lines and keys that they do not know.
+// Slices with the same workload, frequency and round had one load under them, that went on from the
+// first to the last; "plain" ones had no profiler. The order matters: a slice is compared with the
+// plain ones nearest before and after it. Runs may follow each other in one file; rounds of
+// different runs are different rounds. Keys may be added; readers pass over lines and keys that
+// they do not know.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -61,7 +63,7 @@ struct RunInfo {
   int cpus = 0;
   int memory_mb = 0;
   double seconds = 0;  // a slice's length
-  double lead = 0;     // of the same load before it
+  double lead = 0;     // of a load before its first slice
   int rounds = 0;      // asked for; there may be fewer
   std::vector<std::string> tools;
   std::vector<WorkloadInfo> workloads;

@@ -158,10 +158,10 @@ int run(int argc, char** argv) {
   plan.frequencies = {99, 997, 3989};
   app.add("--rounds", plan.rounds, "Rounds; medians are over them").range(1, 10000).show_default();
   app.add("--seconds", plan.seconds, "Length of a slice").range(0.05, 3600.0).show_default();
-  app.add("--lead", plan.lead, "Seconds of the same load before a slice, which do not count")
+  app.add("--lead", plan.lead, "Seconds between a load's start and its first slice")
       .range(0.0, 60.0)
       .show_default();
-  app.add("--settle", plan.settle, "Seconds between a profiler's start and its first slice")
+  app.add("--settle", plan.settle, "Seconds between a profiler's start and its slice")
       .range(0.0, 60.0)
       .show_default();
   app.add("--workloads", options.workloads, "Only these: udp,nginx").separated_by(',');

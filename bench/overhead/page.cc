@@ -88,7 +88,7 @@ std::string runs_text(const std::vector<Run>& runs, const Summary& summary) {
            " CPUs (" + clean(i.cpu) + "), " + std::to_string(i.memory_mb) + " MiB; " +
            std::to_string(rounds) + (rounds == 1 ? " round" : " rounds") + ", slices of " +
            number(i.seconds) + " s" +
-           (i.lead > 0 ? " after " + number(i.lead) + " s of the same load" : "");
+           (i.lead > 0 ? " after " + number(i.lead) + " s of the load" : "");
     out += tools.empty() ? ".\n" : "; " + tools + ".\n";
   }
   std::string frequencies;
@@ -190,14 +190,13 @@ std::string page_text(const std::vector<Run>& runs) {
       "a ratio to their throughput under none. How to measure it on a machine of your own: "
       "`bench/README.md`.\n\n" +
       runs_text(runs, summary) +
-      "\nA profiler is started, and while it samples each workload has a slice; then comes the "
-      "next "
-      "profiler, in an order that rotates, with slices under none at the start and the end of each "
-      "turn. A slice of a workload with two ends is five runs of it, and counts as their mean. A "
-      "slice is compared with the mean of those two. Each figure is the median over "
-      "rounds, "
-      "with the quartiles in brackets. *noise* is the same for a slice under none, compared with "
-      "those before and after it: differences between single slices that are smaller mean nothing. "
+      "\nA load is started, and while it goes on one profiler after the other is started over it, "
+      "has a slice of the time and is ended, in an order that rotates from round to round; before, "
+      "between and after them are slices under none. So all that is compared had the same load, "
+      "seconds apart. A slice counts as its ratio to the mean of the slices under none next to it. "
+      "Each figure is the median over rounds, with the quartiles in brackets. *noise* is the same "
+      "for a slice under none, compared with those before and after it: differences between single "
+      "slices that are smaller mean nothing. "
       "*bare* is an empty program on the same clock: what sampling itself costs here, in timer "
       "interrupts above all. *wait* does nothing, either, but takes 25 us for it, as long as a "
       "sample of a kernel stack takes where the workload has filled the caches: what it costs to "

@@ -54,9 +54,10 @@ Summary::Summary(const std::vector<Run>& runs) {
 }
 
 void Summary::add(size_t run, const std::vector<Slice>& slices) {
-  std::map<std::string, std::vector<const Slice*>> by_workload;
-  for (const Slice& s : slices) by_workload[s.workload].push_back(&s);
-  for (auto& [workload, mine] : by_workload) {
+  std::map<std::tuple<std::string, int, int>, std::vector<const Slice*>> by_load;
+  for (const Slice& s : slices) by_load[{s.workload, s.hz, s.round}].push_back(&s);
+  for (auto& [load, mine] : by_load) {
+    const std::string& workload = std::get<0>(load);
     const auto before = nearest_plain(mine);
     std::ranges::reverse(mine);
     const auto after = nearest_plain(mine);
@@ -64,8 +65,8 @@ void Summary::add(size_t run, const std::vector<Slice>& slices) {
       const bool is_plain = s->variant == kPlain;
       if (is_plain) plain_[workload].push_back(s->value);
       if (!is_plain) frequencies_.insert(s->hz);
-      // A plain slice at the end of the run has no neighbour on one side: it would be compared
-      // across all of the drift between.
+      // The first and the last plain slice have a neighbour on one side only: drift between the
+      // two would look like noise.
       if (is_plain && !(before.at(s) && after.at(s))) continue;
       const auto without = mean(before.at(s), after.at(s));
       if (!without || *without <= 0) continue;

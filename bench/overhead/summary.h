@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a log says in the end.
 //
-// Machines are noisy, and drift: so a slice is worth something only beside the plain slices of its
-// workload next to it in time, before and after (their mean), and only in numbers. Of such ratios
+// Machines are noisy, and drift: so a slice is worth something only beside the plain slices of the
+// same load next to it in time, before and after (their mean), and only in numbers. Of such ratios
 // the median counts; the quartiles tell how they are spread. Two variants are compared round by
-// round, where they had the same plain slices, and so most of the noise in common.
+// round, where they had the same load, and so most of the noise in common.
 #pragma once
 
 #include <cstddef>

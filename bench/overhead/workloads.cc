@@ -3,16 +3,12 @@
 
 #include <unistd.h>
 
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <memory>
 
 namespace pkprof::overhead {
 namespace {
 
-using namespace std::chrono_literals;
 using testnet::Argv;
 using testnet::Child;
 using testnet::Pair;
@@ -20,52 +16,43 @@ using testnet::SpawnOptions;
 
 constexpr int kCpu = 1;       // of what runs alone, and of servers
 constexpr int kOtherCpu = 0;  // of clients
-constexpr int kParts = 5;     // of a slice with two ends
+constexpr int kRequestBytes = 64;
 
 Result<> nothing(Stage&) {
   return {};
 }
 
-// A number in the result that a workload program printed.
-Result<double> number_in(const Child& child, const char* key) {
-  const auto json = nlohmann::json::parse(child.last_line(), nullptr, false);
-  if (!json.is_object() || !json.contains(key) || !json.at(key).is_number()) {
-    return fail("no \"" + std::string(key) + "\" in: " + child.last_line());
-  }
-  return json.at(key).get<double>();
+// One of the counts of a program of ours, in units of so many.
+using Count = Result<double> (Progress::*)() const;
+Load::Meter meter_of(std::shared_ptr<Progress> progress, Count count, double unit) {
+  return [progress = std::move(progress), count, unit]() -> Result<double> {
+    const auto sum = ((*progress).*count)();
+    if (!sum) return sum;
+    return *sum / unit;
+  };
 }
 
-// `count` of one program over the time that another one took.
-Result<double> per_second(Result<double> count, Result<double> wall_ns) {
-  if (!count) return count;
-  if (!wall_ns) return wall_ns;
-  if (*wall_ns <= 0) return fail("the slice took no time");
-  return *count * 1e9 / *wall_ns;
+Result<std::shared_ptr<Progress>> new_progress() {
+  auto progress = Progress::create();
+  if (!progress) return std::unexpected(progress.error());
+  return std::make_shared<Progress>(std::move(*progress));
 }
 
-Result<Child> run_to_end(const Argv& argv, double seconds, const SpawnOptions& where) {
-  auto child = Child::spawn(argv, where);
-  if (!child) return child;
-  const auto limit = std::chrono::milliseconds(static_cast<long>((seconds + 10) * 1000));
-  const auto status = child->wait(limit);
-  if (!status) return std::unexpected(status.error().in(argv.front()));
-  if (*status != 0) return fail(argv.front() + " ended with status " + std::to_string(*status));
-  return child;
-}
-
-// bench_load, alone on a CPU unless that is -1.
-Result<double> load(Stage& stage, double seconds, Argv arguments, int cpu = kCpu) {
+// bench_load, alone on a CPU unless that is -1. An operation of it is that much of our unit.
+Result<Load> load(Stage& stage, Argv arguments, int cpu = kCpu, double unit = 1) {
   arguments.insert(arguments.begin(), stage.bin("bench_load"));
-  arguments.insert(arguments.end(), {"--seconds", std::to_string(seconds)});
-  const auto child = run_to_end(arguments, seconds, {.cpu = cpu});
+  auto progress = new_progress();
+  if (!progress) return std::unexpected(progress.error());
+  auto child = Child::spawn(arguments, {.cpu = cpu, .env = {(*progress)->setting()}});
   if (!child) return std::unexpected(child.error());
-  return per_second(number_in(*child, "operations"), number_in(*child, "wall_ns"));
+  std::vector<Child> processes;
+  processes.push_back(std::move(*child));
+  return Load(std::move(processes), meter_of(std::move(*progress), &Progress::operations, unit));
 }
 
 Workload simple(WorkloadInfo info, const char* subcommand) {
-  return {std::move(info), nothing, [subcommand](Stage& stage, double seconds) {
-            return load(stage, seconds, {subcommand});
-          }};
+  return {std::move(info), nothing,
+          [subcommand](Stage& stage) { return load(stage, {subcommand}); }};
 }
 
 Result<> need_pair(Stage& stage) {
@@ -87,40 +74,50 @@ Result<> need_file(Stage& stage) {
   return {};
 }
 
-// A server and its client at the two ends of the pair; both results.
-struct Ends {
-  Child server;
-  Child client;
+// A server and its client at the two ends of the pair. The server counts: what has arrived.
+struct Talk {
+  Argv server;
+  Argv client;
+  Count count;
+  double unit = 1;
 };
-Result<Ends> talk(Stage& stage, double seconds, const Argv& server, Argv client) {
+Result<Load> talk(Stage& stage, Talk talk) {
   const auto pair = stage.pair();
   if (!pair) return std::unexpected(pair.error());
-  auto served = Child::spawn(server, {.ns = &(*pair)->server, .cpu = kCpu});
-  if (!served) return std::unexpected(served.error());
-  if (auto ready = served->wait_for_line("ready"); !ready) return std::unexpected(ready.error());
-  client.insert(client.end(), {"--to", Pair::kServer4, "--seconds", std::to_string(seconds)});
-  auto asked = run_to_end(client, seconds, {.ns = &(*pair)->client, .cpu = kOtherCpu});
-  if (!asked) return std::unexpected(asked.error());
-  if (auto ended = served->stop(); !ended) return std::unexpected(ended.error());
-  return Ends{std::move(*served), std::move(*asked)};
+  auto progress = new_progress();
+  if (!progress) return std::unexpected(progress.error());
+  auto server = Child::spawn(
+      talk.server, {.ns = &(*pair)->server, .cpu = kCpu, .env = {(*progress)->setting()}});
+  if (!server) return std::unexpected(server.error());
+  if (auto ready = server->wait_for_line("ready"); !ready) return std::unexpected(ready.error());
+  talk.client.insert(talk.client.end(), {"--to", Pair::kServer4});
+  auto client = Child::spawn(talk.client, {.ns = &(*pair)->client, .cpu = kOtherCpu});
+  if (!client) return std::unexpected(client.error());
+  std::vector<Child> processes;
+  processes.push_back(std::move(*client));
+  processes.push_back(std::move(*server));
+  return Load(std::move(processes), meter_of(std::move(*progress), talk.count, talk.unit));
 }
 
-// Packets that arrive while the sender sends.
-Result<double> udp(Stage& stage, double seconds) {
-  const auto ends =
-      talk(stage, seconds, {stage.bin("pk_udp"), "recv", "--port", "9000", "--mode", "busy"},
-           {stage.bin("pk_udp"), "send", "--port", "9000", "--size", "64"});
-  if (!ends) return std::unexpected(ends.error());
-  return per_second(number_in(ends->server, "packets"), number_in(ends->client, "wall_ns"));
+Result<Load> udp(Stage& stage) {
+  return talk(stage, {.server = {stage.bin("pk_udp"), "recv", "--port", "9000", "--mode", "busy"},
+                      .client = {stage.bin("pk_udp"), "send", "--port", "9000", "--size", "64"},
+                      .count = &Progress::operations});
 }
 
-Result<double> tcp(Stage& stage, double seconds, const char* mode, const char* client,
-                   const char* count, const char* congestion = "cubic") {
-  const auto ends =
-      talk(stage, seconds, {stage.bin("pk_tcp"), "serve", "--port", "9001", "--mode", mode},
-           {stage.bin("pk_tcp"), client, "--port", "9001", "--congestion", congestion});
-  if (!ends) return std::unexpected(ends.error());
-  return per_second(number_in(ends->client, count), number_in(ends->client, "wall_ns"));
+Result<Load> stream(Stage& stage, const char* congestion) {
+  return talk(stage, {.server = {stage.bin("pk_tcp"), "serve", "--port", "9001", "--mode", "sink"},
+                      .client = {stage.bin("pk_tcp"), "stream", "--port", "9001", "--congestion",
+                                 congestion},
+                      .count = &Progress::bytes});
+}
+
+Result<Load> requests(Stage& stage) {
+  return talk(stage, {.server = {stage.bin("pk_tcp"), "serve", "--port", "9001", "--mode", "echo"},
+                      .client = {stage.bin("pk_tcp"), "rr", "--port", "9001", "--congestion",
+                                 "cubic", "--size", std::to_string(kRequestBytes)},
+                      .count = &Progress::bytes,
+                      .unit = kRequestBytes});
 }
 
 // One process: nothing is left of it however it ends.
@@ -147,47 +144,45 @@ Result<> start_nginx(Stage& stage) {
                              {.ns = &(*pair)->server, .cpu = kCpu});
   if (!server) return std::unexpected(server.error());
   stage.keep(std::move(*server));
-  const std::string knock = "exec 3<>/dev/tcp/" + std::string(Pair::kServer4) + "/8080";
+  const std::string knock =
+      "exec 3<>/dev/tcp/" + std::string(Pair::kServer4) +
+      R"(/8080; printf 'GET /index.html HTTP/1.0\r\n\r\n' >&3; read -r line <&3; [[ $line = *' 200 '* ]])";
   for (int i = 0; i < 100; ++i) {
     if ((*pair)->client.exec({"bash", "-c", "{ " + knock + "; } 2>/dev/null"})) return {};
     usleep(50'000);
   }
-  return fail("nginx does not answer");
+  return fail("nginx does not answer as it should");
 }
 
-Result<double> web(Stage& stage, double seconds) {
+// wrk says nothing until its end: what its network device receives counts, all of it answers.
+Result<Load> web(Stage& stage) {
   const auto pair = stage.pair();
   if (!pair) return std::unexpected(pair.error());
-  const std::string whole = std::to_string(static_cast<int>(std::ceil(seconds))) + "s";
-  const auto wrk = run_to_end({find_program("wrk"), "-t", "1", "-c", "16", "-d", whole,
-                               "http://" + std::string(Pair::kServer4) + ":8080/index.html"},
-                              seconds, {.ns = &(*pair)->client, .cpu = kOtherCpu});
+  const std::string url = "http://" + std::string(Pair::kServer4) + ":8080/index.html";
+  auto wrk = Child::spawn({find_program("wrk"), "-t", "1", "-c", "16", "-d", "1h", url},
+                          {.ns = &(*pair)->client, .cpu = kOtherCpu});
   if (!wrk) return std::unexpected(wrk.error());
-  const std::string& said = wrk->output();
-  for (const char* trouble : {"Socket errors", "Non-2xx"}) {
-    if (said.find(trouble) != std::string::npos) return fail("wrk: " + said);
-  }
-  const size_t at = said.find("Requests/sec:");
-  if (at == std::string::npos) return fail("wrk said nothing of requests: " + said);
-  return std::strtod(said.c_str() + at + 13, nullptr);
+  const pid_t pid = wrk->pid();
+  std::vector<Child> processes;
+  processes.push_back(std::move(*wrk));
+  return Load(std::move(processes), [pid] { return received_bytes(pid, Pair::kDevice); });
 }
 
-Result<double> read(Stage& stage, double seconds, const char* chunk, bool direct) {
+Result<Load> read(Stage& stage, const char* chunk, bool direct) {
   const auto file = stage.disk_file();
   if (!file) return std::unexpected(file.error());
   Argv arguments = {"read", "--file", *file, "--chunk", chunk};
   // One reader would sleep at each read, and so would the disk: what is measured then is how fast
   // this machine wakes up.
   if (direct) arguments.insert(arguments.end(), {"--direct", "--processes", "4"});
-  return load(stage, seconds, arguments);
+  return load(stage, arguments);
 }
 
-Result<double> write(Stage& stage, double seconds) {
+Result<Load> write(Stage& stage) {
   const auto file = stage.disk_path("written");
   if (!file) return std::unexpected(file.error());
-  const auto chunks = load(stage, seconds, {"write", "--file", *file, "--chunk", "65536"});
-  if (!chunks) return chunks;
-  return *chunks * 65536 / (1 << 20);
+  constexpr double kChunksOfMiB = 16;
+  return load(stage, {"write", "--file", *file, "--chunk", "65536"}, kCpu, kChunksOfMiB);
 }
 
 // A few functions for the compiler: it is gone as soon as it has come.
@@ -215,12 +210,12 @@ Result<> need_unit(Stage& stage) {
   return write_file(stage.dir().file("unit.c"), unit_text());
 }
 
-Result<double> build(Stage& stage, double seconds) {
+Result<Load> build(Stage& stage) {
   std::string script = "/bin/true; x=$(/bin/echo $0); /usr/bin/test -n \"$x\"; ";
   if (const std::string cc = compiler(); !cc.empty()) {
     script += cc + " -c -o " + stage.dir().file("$x.o") + " " + stage.dir().file("unit.c") + "; ";
   }
-  return load(stage, seconds, {"build", "--script", script + "/bin/true"}, -1);
+  return load(stage, {"build", "--script", script + "/bin/true"}, -1);
 }
 
 std::string build_what() {
@@ -238,40 +233,37 @@ std::vector<Workload> all_workloads() {
         "a sender on CPU 0 floods a receiver on CPU 1 that polls, through a veth pair; packets "
         "received"},
        need_pair,
-       udp,
-       kParts},
+       udp},
       {{"tcp-stream", "TCP stream", "bytes/s",
         "one connection through a veth pair, CPU 0 to CPU 1, with CUBIC"},
        need_pair,
-       [](Stage& s, double t) { return tcp(s, t, "sink", "stream", "bytes"); },
-       kParts},
+       [](Stage& s) { return stream(s, "cubic"); }},
       {{"tcp-bbr", "TCP stream, BBR", "bytes/s",
         "the same, but the sender goes by the delays that it measures, not by what is lost"},
        need_bbr,
-       [](Stage& s, double t) { return tcp(s, t, "sink", "stream", "bytes", "bbr"); },
-       kParts},
+       [](Stage& s) { return stream(s, "bbr"); }},
       {{"tcp-rr", "TCP request/response", "requests/s",
         "one request of 64 bytes at a time, answered with as many, CPU 0 and CPU 1"},
        need_pair,
-       [](Stage& s, double t) { return tcp(s, t, "echo", "rr", "transactions"); },
-       kParts},
-      {{"nginx", "nginx", "requests/s",
-        "a file of 2000 bytes on 16 connections that stay; nginx on CPU 1, wrk on CPU 0"},
+       requests},
+      {{"nginx", "nginx", "bytes/s",
+        "a file of 2000 bytes on 16 connections that stay; nginx on CPU 1, wrk on CPU 0; what the "
+        "client's network device receives"},
        start_nginx,
        web},
       {{"read-1m", "page-cache read, 1 MiB", "reads/s",
         "of a cached file, over and over, on CPU 1"},
        need_file,
-       [](Stage& s, double t) { return read(s, t, "1048576", false); }},
+       [](Stage& s) { return read(s, "1048576", false); }},
       {{"read-4k", "page-cache read, 4 KiB", "reads/s",
         "of a cached file, over and over, on CPU 1"},
        need_file,
-       [](Stage& s, double t) { return read(s, t, "4096", false); }},
+       [](Stage& s) { return read(s, "4096", false); }},
       {{"direct-read", "O_DIRECT read, 4 KiB", "reads/s",
         "four processes on CPU 1, each one at a time, from ext4 on a loop device whose file is in "
         "memory"},
        need_file,
-       [](Stage& s, double t) { return read(s, t, "4096", true); }},
+       [](Stage& s) { return read(s, "4096", true); }},
       {{"write", "buffered write with write-back", "MiB/s",
         "64 KiB at a time on CPU 1, written back by the flusher every 16 MiB, to ext4 on a loop "
         "device whose file is in memory"},

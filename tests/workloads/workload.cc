@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workload.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -36,6 +37,18 @@ void on_signal(int) {
     repeat_alarm();
     errno = saved;
   }
+}
+
+// Zeroes, shared with children; the file of kProgressVariable, if there is one.
+void* shared_memory(size_t bytes) {
+  const char* path = std::getenv(kProgressVariable);
+  const int fd = path ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+  if (path && (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0)) die(path);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) die("shared memory");
+  if (fd >= 0) close(fd);
+  return memory;
 }
 
 uint64_t nanoseconds(const timeval& t) {
@@ -142,10 +155,8 @@ void burn_us(uint64_t us) {
 
 std::span<WorkerStats> run_workers(int count, const std::function<void(int, WorkerStats&)>& work) {
   const size_t size = static_cast<size_t>(std::max(count, 1));
-  void* memory = mmap(nullptr, size * sizeof(WorkerStats), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) die("shared memory");
-  const std::span<WorkerStats> stats(static_cast<WorkerStats*>(memory), size);
+  const std::span<WorkerStats> stats(
+      static_cast<WorkerStats*>(shared_memory(size * sizeof(WorkerStats))), size);
   if (count <= 0) {
     stats[0].pid = getpid();
     work(0, stats[0]);

@@ -53,7 +53,9 @@ void sleep_until_ns(uint64_t when);
 // Burns `us` microseconds of CPU time of this process in user space.
 void burn_us(uint64_t us);
 
-// What a worker process counts; in memory shared with the first process.
+// What a worker process counts, as it goes; in memory shared with the first process, and with
+// whoever wants to watch: if kProgressVariable names a file, that is the memory, an array of these.
+inline constexpr const char* kProgressVariable = "PK_PROGRESS";
 struct WorkerStats {
   pid_t pid;
   uint64_t operations;
