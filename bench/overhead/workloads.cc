@@ -12,7 +12,6 @@ namespace {
 using testnet::Argv;
 using testnet::Child;
 using testnet::Pair;
-using testnet::SpawnOptions;
 
 constexpr int kCpu = 1;       // of what runs alone, and of servers
 constexpr int kOtherCpu = 0;  // of clients
