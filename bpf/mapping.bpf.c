@@ -152,11 +152,12 @@ static long pk_tell_frame(__u32 i, struct pk_frames *f)
 /* After so long it is looked up again: something else may be mapped there, and nothing show it. */
 #define PK_RANGES_HOLD_NS 200000000
 
+/* `now`: as of the CPU's last sample, or this one. To ask for the time costs as much as the rest. */
 static __always_inline void pk_remember_process(struct pk_mapper *m, struct task_struct *task,
-						struct mm_struct *mm)
+						struct mm_struct *mm, __u64 now)
 {
-	__u64 process = pk_process_of(task), exec_id = task->self_exec_id, now = bpf_ktime_get_ns();
-	__u64 shape = BPF_CORE_READ(mm, exec_vm) << 32 | (__u32)BPF_CORE_READ(mm, map_count);
+	__u64 process = pk_process_of(task), exec_id = task->self_exec_id;
+	__u64 shape = mm->exec_vm << 32 | (__u32)mm->map_count;
 
 	if (likely(m->process == process && m->exec_id == exec_id && m->shape == shape &&
 		   now - m->since < PK_RANGES_HOLD_NS))
@@ -173,7 +174,7 @@ static __always_inline void pk_remember_process(struct pk_mapper *m, struct task
 int pk_tell_mappings(struct pk_cpu *c, struct pk_stack *stack)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	struct mm_struct *mm = task->mm;
 	struct pk_frames frames = {.stack = stack, .mm = (__u64)mm};
 
 	if (!c || !stack || !mm || !config.mappings)
@@ -181,7 +182,7 @@ int pk_tell_mappings(struct pk_cpu *c, struct pk_stack *stack)
 	frames.m = pk_take_mapper();
 	if (!frames.m)
 		return 0;
-	pk_remember_process(frames.m, task, mm);
+	pk_remember_process(frames.m, task, mm, c->last_ns);
 	frames.m->walks = 0;
 	frames.m->lost = 0;
 	bpf_loop(stack->depth, pk_tell_frame, &frames, 0);

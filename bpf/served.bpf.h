@@ -18,7 +18,7 @@ static __always_inline __u64 pk_process_start(struct task_struct *task)
 {
 	if (likely(task->pid == task->tgid))
 		return task->start_boottime;
-	return BPF_CORE_READ(task, group_leader, start_boottime);
+	return task->group_leader->start_boottime;
 }
 
 /*
@@ -139,7 +139,7 @@ static __always_inline __u64 pk_current_label(struct pk_cpu *c, struct task_stru
 static __always_inline void pk_current_syscall(struct task_struct *task, struct pk_key *key)
 {
 	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
-	long nr = BPF_CORE_READ(regs, orig_ax);
+	long nr = regs->orig_ax;
 
 	key->syscall = nr >= 0 && nr < PK_NO_SYSCALL ? nr : PK_NO_SYSCALL;
 	key->compat = (task->thread_info.status & TS_COMPAT) != 0;
