@@ -13,6 +13,7 @@ namespace pkprof {
 namespace {
 
 constexpr uint64_t enough_samples = 10;  // to charge others by
+constexpr size_t few_parties = 64;       // whose part of each row is told
 
 void add_to(pk_count& sum, const pk_count& more) {
   sum.ns += more.ns;
@@ -103,33 +104,73 @@ void Recorder::settle_unwatched(Spread::When when) {
 }
 
 size_t Recorder::resolve_owners(const PartiesOf& parties_of) {
-  std::vector<std::pair<Row, pk_count>> found;
+  struct Object {
+    std::vector<Parties::Share> parties;
+    std::vector<std::pair<Row, pk_count>> rows;
+  };
+  std::unordered_map<uint64_t, Object> objects;
   size_t without = 0;
-  std::unordered_map<uint64_t, std::vector<Parties::Share>> known;
   for (const auto& [row, count] : objects_) {
-    const auto [it, fresh] = known.try_emplace(row.key.served);
-    if (fresh) it->second = parties_of(row.key.served);
-    if (it->second.empty())
+    const auto [it, fresh] = objects.try_emplace(row.key.served);
+    if (fresh) it->second.parties = parties_of(row.key.served);
+    if (it->second.parties.empty())
       ++without;
     else
-      found.emplace_back(row, count);
+      it->second.rows.emplace_back(row, count);
   }
-  for (auto& [row, count] : found) {
-    objects_.erase(row);
-    const std::vector<Parties::Share>& shares = known[row.key.served];
-    const std::vector<uint64_t> ns = split(count.ns, shares);
-    const std::vector<uint64_t> samples = split(count.samples, shares);
-    for (size_t i = 0; i < shares.size(); ++i) {
-      Row part = row;
-      part.key.served_kind = PK_SERVED_LABEL;
-      part.key.served = shares[i].label ? shares[i].label : uint64_t{PK_UNCLAIMED} + row.key.reason;
-      part.key.reason = 0;
-      if (shares.size() > 1) part.key.basis = PK_BASIS_VOTED;
-      if (shares[i].label >> 32) processes_.meet(shares[i].label);
-      this->count(part, {ns[i], samples[i]});
+  for (const auto& [number, object] : objects) {
+    for (const auto& [row, count] : object.rows) objects_.erase(row);
+    if (object.parties.size() > few_parties) {
+      charge_many(object.rows, object.parties);
+      continue;
     }
+    for (const auto& [row, c] : object.rows)
+      charge(row, c.samples, object.parties, split(c.ns, object.parties));
   }
   return without;
+}
+
+// `ns` has what each party gets.
+void Recorder::charge(const Row& row, uint64_t samples, std::span<const Parties::Share> parties,
+                      std::span<const uint64_t> ns) {
+  const std::vector<uint64_t> parts = split(samples, parties);
+  for (size_t i = 0; i < parties.size(); ++i) {
+    if (!ns[i] && !parts[i]) continue;
+    const uint64_t label = parties[i].label;
+    Row to = row;
+    to.key.served_kind = PK_SERVED_LABEL;
+    to.key.served = label ? label : uint64_t{PK_UNCLAIMED} + row.key.reason;
+    to.key.reason = 0;
+    if (parties.size() > 1) to.key.basis = PK_BASIS_VOTED;
+    if (label >> 32) processes_.meet(label);
+    count(to, {ns[i], parts[i]});
+  }
+}
+
+// For which of a thousand a sample was nobody knows. So the rows are laid end to end, and cut where
+// one party's part of all of it ends and the next one's begins: rows and parties have what they
+// would have otherwise, in as many pieces as there are of both, and not of one times the other.
+void Recorder::charge_many(std::span<const std::pair<Row, pk_count>> rows,
+                           std::span<const Parties::Share> parties) {
+  uint64_t all = 0;
+  for (const auto& [row, c] : rows) all += c.ns;
+  std::vector<uint64_t> left = split(all, parties);
+  size_t at = 0;
+  std::vector<Parties::Share> pieces;
+  std::vector<uint64_t> ns;
+  for (const auto& [row, c] : rows) {
+    pieces.clear();
+    ns.clear();
+    for (uint64_t rest = c.ns; rest || pieces.empty();) {
+      while (!left[at] && at + 1 < left.size()) ++at;
+      const uint64_t piece = std::min(rest, left[at]);
+      pieces.push_back({parties[at].label, rest ? static_cast<double>(piece) / c.ns : 1});
+      ns.push_back(piece);
+      left[at] -= piece;
+      rest -= piece;
+    }
+    charge(row, c.samples, pieces, ns);
+  }
 }
 
 void Recorder::make_room() {

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -81,6 +82,10 @@ class Recorder {
   using Counts = std::unordered_map<Row, pk_count, RowHash>;
 
   void count(const Row& row, const pk_count& count);
+  void charge(const Row& row, uint64_t samples, std::span<const Parties::Share> parties,
+              std::span<const uint64_t> ns);
+  void charge_many(std::span<const std::pair<Row, pk_count>> rows,
+                   std::span<const Parties::Share> parties);
   void add_charge(uint64_t object, const pk_charge& charge);
   void add_nobody(const pk_charge& charge);
   void add_exact(const pk_exact& exact);

@@ -355,5 +355,47 @@ TEST_F(ScaleTest, ObjectsThatNobodyOwnsAreForgotten) {
     EXPECT_EQ(profile.labels()[sample.key.served].reason, "dropped");
 }
 
+// What a thousand have voted for, as the callbacks of RCU where processes come and go: rows and
+// processes have their time, but not every row is split among all of them.
+TEST_F(ScaleTest, ManyPartiesShareRowsInFewPieces) {
+  constexpr uint32_t kParties = 1000;
+  constexpr uint32_t kRows = 50;
+  const auto part_of = [](uint32_t i) { return (i % 2 ? 1.5 : 0.5) / kParties; };
+  std::vector<Parties::Share> parties;
+  for (uint32_t i = 0; i < kParties; ++i) {
+    start(kFirstPid + i, std::to_string(i));
+    meet(kFirstPid + i, std::to_string(i));
+    parties.push_back({label_of(kFirstPid + i), part_of(i)});
+  }
+  for (uint32_t row = 1; row <= kRows; ++row) {
+    pk_key key = own(kFirstPid + row, 0);
+    key.kind = PK_SOFTIRQ;
+    key.vec = PK_VEC_RCU;
+    key.served = PK_OBJECT | 7;
+    key.served_kind = PK_SERVED_OBJECT;
+    for (uint32_t n = 0; n < row; ++n) add(key);
+  }
+  recorder_.add(tables_);
+  EXPECT_EQ(recorder_.resolve_owners([&](uint64_t) { return parties; }), 0u);
+  EXPECT_LE(recorder_.rows(), kParties + kRows);
+  const Profile profile = finish();
+  std::map<int, uint64_t> served;
+  std::map<int, SampleValue> ran_on;
+  for (const auto& [key, value] : profile.samples()) {
+    served[std::stoi(profile.labels()[key.served].comm)] += value.ns;
+    SampleValue& sum = ran_on[std::stoi(profile.labels()[key.ran_on].comm)];
+    sum.ns += value.ns;
+    sum.count += value.count;
+  }
+  ASSERT_EQ(served.size(), kParties);
+  for (const auto& [i, ns] : served)
+    EXPECT_NEAR(static_cast<double>(ns), part_of(i) * static_cast<double>(ns_), 2) << i;
+  ASSERT_EQ(ran_on.size(), kRows);
+  for (const auto& [row, sum] : ran_on) {
+    EXPECT_EQ(sum.ns, static_cast<uint64_t>(row) * kMs);
+    EXPECT_EQ(sum.count, static_cast<uint64_t>(row));
+  }
+}
+
 }  // namespace
 }  // namespace pkprof
