@@ -145,7 +145,7 @@ Result<> start_nginx(Stage& stage) {
   stage.keep(std::move(*server));
   const std::string knock =
       "exec 3<>/dev/tcp/" + std::string(Pair::kServer4) +
-      R"(/8080; printf 'GET /index.html HTTP/1.0\r\n\r\n' >&3; read -r line <&3; [[ $line = *' 200 '* ]])";
+      R"(/8080 && printf 'GET /index.html HTTP/1.0\r\n\r\n' >&3 && read -r line <&3 && [[ $line = *' 200 '* ]])";
   for (int i = 0; i < 100; ++i) {
     if ((*pair)->client.exec({"bash", "-c", "{ " + knock + "; } 2>/dev/null"})) return {};
     usleep(50'000);
