@@ -29,8 +29,9 @@ enum pk_call_level { PK_IN_TASK, PK_IN_SOFTIRQ, PK_IN_INTERRUPT, PK_IN_NMI };
 /* What interrupts what. The hook on a call adds no level of its own. */
 static __always_inline __u32 pk_call_level(struct pk_cpu *c)
 {
-	__u32 count = pk_read_word(c->percpu + config.preempt_count);
+	__u32 count = 0;
 
+	bpf_probe_read_kernel(&count, sizeof(count), (void *)(c->percpu + config.preempt_count));
 	if (likely(!(count & (SOFTIRQ_OFFSET | HARDIRQ_MASK | NMI_MASK))))
 		return PK_IN_TASK;
 	return count & NMI_MASK ? PK_IN_NMI : count & HARDIRQ_MASK ? PK_IN_INTERRUPT : PK_IN_SOFTIRQ;

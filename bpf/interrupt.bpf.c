@@ -122,9 +122,13 @@ int BPF_PROG(pk_irq_entry, int irq, struct irqaction *action)
 /* The softirqs that wait to be run when this interrupt ends. */
 static __always_inline __u32 pk_raised(struct pk_cpu *c)
 {
+	__u16 pending = 0;
+
 	if (!c->percpu || !config.softirq_pending)
 		return 0;
-	return (__u16)pk_read_word(c->percpu + config.softirq_pending);
+	bpf_probe_read_kernel(&pending, sizeof(pending),
+			      (void *)(c->percpu + config.softirq_pending));
+	return pending;
 }
 
 SEC("?tp_btf/irq_handler_exit")

@@ -45,7 +45,7 @@ static __noinline int pk_learn_packet(struct pk_scratch *s, __u32 function, __u6
 	if (!s)
 		return 0;
 	if (f->found) {
-		if (pk_read_word(at + f->word * 8) != skb)
+		if (pk_unwind_word(at + f->word * 8) != skb)
 			f->found--;
 		else if (f->found < PK_PACKET_SUREST)
 			f->found++;
@@ -82,7 +82,7 @@ static __always_inline __u64 pk_packet_on_stack(struct pk_scratch *s, __u64 skb)
 	f = &packet_frames[function & (PK_FUNCTIONS - 1)];
 	if (f->found < PK_PACKET_SURE)
 		return 0;
-	packet = pk_read_word(s->places[frame] + f->word * 8);
+	packet = pk_unwind_word(s->places[frame] + f->word * 8);
 	return pk_is_packet(packet) ? packet : 0;
 }
 

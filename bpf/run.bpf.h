@@ -8,7 +8,6 @@
 
 #include "percpu.bpf.h"
 #include "state.bpf.h"
-#include "word.bpf.h"
 
 #define PK_RUNS_UNKNOWN (~0U)
 
@@ -27,6 +26,7 @@ static __always_inline void pk_learn_percpu(struct pk_cpu *c, struct task_struct
 /* How often the vector has run on this CPU; for PK_VEC_NONE, how often NET_RX has. */
 static __always_inline __u32 pk_softirq_runs(struct pk_cpu *c, __u8 vec)
 {
+	__u32 runs = PK_RUNS_UNKNOWN;
 	__u64 base = c->percpu + config.kernel_stat;
 
 	if (!c->percpu || !config.kernel_stat)
@@ -36,15 +36,19 @@ static __always_inline __u32 pk_softirq_runs(struct pk_cpu *c, __u8 vec)
 	if (vec > PK_VEC_RCU)
 		return PK_RUNS_UNKNOWN;
 	base += bpf_core_field_offset(struct kernel_stat, softirqs) + vec * sizeof(__u32);
-	return (__u32)pk_read_word(base);
+	bpf_probe_read_kernel(&runs, sizeof(runs), (void *)base);
+	return runs;
 }
 
 /* Are these bits set in this CPU's preempt_count? -1 when it cannot be told. */
 static __always_inline int pk_preempt_bits(struct pk_cpu *c, __u32 bits)
 {
+	__u32 count = 0;
+
 	if (!c->percpu || !config.preempt_count)
 		return -1;
-	return (pk_read_word(c->percpu + config.preempt_count) & bits) != 0;
+	bpf_probe_read_kernel(&count, sizeof(count), (void *)(c->percpu + config.preempt_count));
+	return (count & bits) != 0;
 }
 
 static __always_inline int pk_serving_softirq(struct pk_cpu *c)
@@ -81,7 +85,10 @@ static __always_inline void pk_arm(struct pk_cpu *c, struct pk_charge *charge, _
 /* How many packets this CPU has received. */
 static __always_inline __u32 pk_packets(struct pk_cpu *c)
 {
-	return (__u32)pk_read_word(c->percpu + config.packets);
+	__u32 packets = 0;
+
+	bpf_probe_read_kernel(&packets, sizeof(packets), (void *)(c->percpu + config.packets));
+	return packets;
 }
 
 /* No hook says where a packet ends while those rest: by their number. */

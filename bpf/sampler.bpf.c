@@ -120,13 +120,14 @@ static __always_inline bool pk_is_late(struct pk_cpu *c, struct pk_place *place)
 /* Time in which this CPU did not run, though it had work: the host's kernel says how much. */
 static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charge *charge)
 {
-	__u64 at = c->percpu + config.cpustat, stolen, took;
+	__u64 at = c->percpu + config.cpustat, stolen = 0, took;
 	struct pk_key *key;
 
 	if (!c->percpu || !config.cpustat)
 		return;
 	at += bpf_core_enum_value(enum cpu_usage_stat, CPUTIME_STEAL) * sizeof(__u64);
-	stolen = pk_read_word(at) + 1; /* 0: not seen yet */
+	bpf_probe_read_kernel(&stolen, sizeof(stolen), (void *)at);
+	stolen++; /* 0: not seen yet */
 	took = c->steal ? stolen - c->steal : 0;
 	if (took > charge->ns)
 		took = charge->ns; /* the rest is off the next one */

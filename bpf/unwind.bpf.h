@@ -20,7 +20,6 @@
 #include "orc.bpf.h"
 #include "place.bpf.h"
 #include "state.bpf.h"
-#include "word.bpf.h"
 
 /*
  * How a frame is left. An entry: 32 bits of address, 16 of words, 8 of this, 4 of how often it was
@@ -130,6 +129,14 @@ static __noinline __u64 pk_unwind_look_up(__u64 ip, __u64 exact)
 	return entry;
 }
 
+static __always_inline __u64 pk_unwind_word(__u64 at)
+{
+	__u64 word = 0;
+
+	bpf_probe_read_kernel(&word, sizeof(word), (void *)at);
+	return word;
+}
+
 /* In the loops below what changes is in map memory: see struct pk_walk in place.bpf.h. */
 struct pk_unwind_loop {
 	struct pk_scratch *scratch;
@@ -152,9 +159,9 @@ static long pk_unwind_frame(__u32 i, struct pk_unwind_loop *l)
 	step = pk_unwind_found(entry) ? pk_unwind_step(entry) : 0;
 	if (likely(step == PK_UNWIND_CALL || step == PK_UNWIND_SWITCH || step == PK_UNWIND_TOP)) {
 		if (step == PK_UNWIND_SWITCH)
-			at = pk_read_word(at);
+			at = pk_unwind_word(at);
 		at = step == PK_UNWIND_TOP ? u->top : at + pk_unwind_words(entry) * 8;
-		u->ip = pk_read_word(at);
+		u->ip = pk_unwind_word(at);
 		u->sp = at + 8;
 		u->exact = 0;
 		return 0;

@@ -101,7 +101,7 @@ static __always_inline __u64 pk_unwind_address(__u64 place)
 static __always_inline __u64 pk_unwind_begin(__u64 place)
 {
 	if (place & PK_PLACE_REGS)
-		return pk_read_word(pk_unwind_address(place) + 3 * 8);
+		return pk_unwind_word(pk_unwind_address(place) + 3 * 8);
 	return pk_unwind_address(place) + 8;
 }
 
@@ -115,7 +115,7 @@ static __always_inline int pk_unwind_leads_on(__u64 at, __u64 ip, __u64 next)
 
 	if (pk_unwind_step(entry) != PK_UNWIND_CALL || pk_unwind_found(entry) < PK_UNWIND_SURE)
 		return 0;
-	return pk_read_word(at + 8 + pk_unwind_words(entry) * 8) == next ? 1 : -1;
+	return pk_unwind_word(at + 8 + pk_unwind_words(entry) * 8) == next ? 1 : -1;
 }
 
 /* One word, on the way up: is it what the frame at hand returns to? */
@@ -131,7 +131,7 @@ static long pk_unwind_up(__u32 i, struct pk_unwind_loop *l)
 	if (bpf_probe_read_kernel(&word, sizeof(word), (void *)u->at) ||
 	    u->at - u->from > PK_UNWIND_FRAME) {
 		/* Past this stack's end: does the frame's first word lead to another one? */
-		u->at = pk_read_word(u->sp);
+		u->at = pk_unwind_word(u->sp);
 		if (!u->switched && (__s64)u->at < 0) {
 			u->switched = 1;
 			u->from = u->at;
@@ -180,7 +180,7 @@ static long pk_unwind_down(__u32 i, struct pk_unwind_loop *l)
 	place = l->scratch->places[here];
 	if (u->at <= pk_unwind_address(place) || u->switched || place & PK_PLACE_REGS) {
 		u->at = pk_unwind_address(place);
-	} else if (pk_read_word(u->at) != l->scratch->stack.ip[here]) {
+	} else if (pk_unwind_word(u->at) != l->scratch->stack.ip[here]) {
 		u->at -= 8;
 		return 0;
 	}
@@ -221,8 +221,8 @@ static long pk_unwind_learn_frame(__u32 i, struct pk_unwind_loop *l)
 	} else {
 		if (next_low & PK_PLACE_SWITCHED) {
 			lesson.step = PK_UNWIND_SWITCH;
-			low = pk_read_word(low);
-			high = pk_read_word(high);
+			low = pk_unwind_word(low);
+			high = pk_unwind_word(high);
 		}
 		lesson.words[0] = pk_unwind_distance(low, next_low);
 		lesson.words[1] = pk_unwind_distance(high, next_high);
@@ -236,7 +236,7 @@ static long pk_unwind_learn_frame(__u32 i, struct pk_unwind_loop *l)
 static long pk_unwind_first(__u32 i, struct pk_unwind_loop *l)
 {
 	struct pk_unwind *u = &l->scratch->unwind;
-	__u64 word = pk_read_word(u->at);
+	__u64 word = pk_unwind_word(u->at);
 
 	if (word == l->scratch->stack.ip[1] &&
 	    pk_unwind_leads_on(u->at, word, l->scratch->stack.ip[2]) > 0) {

@@ -385,7 +385,6 @@ struct pk_config {
 	__u64 kernel_stat;
 	__u64 preempt_count;
 	__u64 softirq_pending;
-	__u64 word_type;          /* begins with a word; 0: the kernel's memory is read by helpers */
 	__u64 cpustat;
 	__u64 packets;            /* received on a CPU */
 	__u64 share_calls;        /* functions that CPUs call for one another: by votes, not by notes */

@@ -94,12 +94,6 @@ uint64_t KernelFacts::softirq_pending_offset() const {
   return hot ? hot : percpu_offset("irq_stat", "__softirq_pending");
 }
 
-uint32_t KernelFacts::word_type() const {
-  if (!has_function("bpf_rdonly_cast")) return 0;
-  const int id = btf__find_by_name_kind(types(), "thread_info", BTF_KIND_STRUCT);  // its flags
-  return id > 0 ? static_cast<uint32_t>(id) : 0;
-}
-
 std::string kernel_release() {
   utsname u{};
   return uname(&u) == 0 ? u.release : "";

@@ -30,9 +30,6 @@ class KernelFacts {
   [[nodiscard]] uint64_t preempt_count_offset() const;
   // The same of the word of softirqs that are to be run.
   [[nodiscard]] uint64_t softirq_pending_offset() const;
-  // The number of a type that begins with a word that is no pointer, where a program may read
-  // memory as one of any type (bpf_rdonly_cast, 6.2); 0 elsewhere.
-  [[nodiscard]] uint32_t word_type() const;
 
  private:
   struct Free {

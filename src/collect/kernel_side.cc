@@ -152,7 +152,6 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   s->rodata->config.softirq_pending = facts.softirq_pending_offset();
   s->rodata->config.packets = facts.percpu_offset("softnet_data", "processed");
   s->rodata->config.cpustat = facts.percpu_offset("kernel_cpustat");
-  s->rodata->config.word_type = facts.word_type();
   s->rodata->config.measure = options.measure;
   s->rodata->config.share_calls = std::ranges::none_of(
       hooks, [](const Hook* h) { return h->program == std::string_view("pk_csd_entry"); });
