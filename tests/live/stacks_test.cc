@@ -82,7 +82,7 @@ TEST_F(StacksTest, AReceiversCodeAndItsSoftirqsAreOneStack) {
   Argv record = {"record", "-a", "-d", "2", "-o", file_};
   if (in_guest()) {  // no more than an emulated CPU can take
     send.insert(send.end(), {"--pps", "2000"});
-    record = {"record", "-a", "-F", "199", "-d", "10", "-o", file_};
+    record = {"record", "-a", "-F", "199", "--budget", "100", "-d", "10", "-o", file_};
   }
   talk(send);
   ASSERT_EQ(run_pkprof(record).status, 0);
