@@ -43,7 +43,8 @@ class ElfCache {
   // none to be had.
   std::shared_ptr<ElfFile> find(const UserMap& map, const ProcessView& process);
   // What was found for the same inode, name and root less than a second ago; nullptr: nothing was.
-  // Where processes come and go it is most of what is asked for, and spares the files' system calls.
+  // Where processes come and go it is most of what is asked for, and spares the files' system
+  // calls.
   [[nodiscard]] std::shared_ptr<ElfFile> find_again(const UserMap& map, const RootDir* root) const;
 
  private:
