@@ -108,53 +108,57 @@ void Campaign::failed(const Slice& slice, const std::string& why) {
   emit_(to_line(Failure{slice, why}));
 }
 
-Result<> Campaign::plain_slice(Load& load, const Slice& like) {
+bool Campaign::plain_slice(Load& load, Slice slice) {
+  slice.variant = kPlain;
   const auto value = load.measure(plan_.seconds, stop_);
-  if (!value) return std::unexpected(value.error());
-  if (!stop_) emit_(to_line(Slice{like.workload, like.hz, kPlain, like.round, *value}));
-  return {};
+  if (stop_) return false;  // Ctrl-C goes to the load, too
+  if (!value) {
+    failed(slice, value.error().message);
+    return false;
+  }
+  slice.value = *value;
+  emit_(to_line(slice));
+  return true;
 }
 
-// A profiler that fails fails alone; an error is one of the load, which ends the turns under it.
-Result<> Campaign::turn(Load& load, const Variant& variant, Slice slice) {
+// A profiler that fails fails alone. False: the load has failed, or all is to stop.
+bool Campaign::turn(Load& load, const Variant& variant, Slice slice) {
   auto profiler = Profiler::start(variant, stage_, slice.hz, plan_.settle);
   if (!profiler) {
     if (!stop_) failed(slice, profiler.error().message);
-    return {};
+    return !stop_;
   }
   const auto value = load.measure(plan_.seconds, stop_);
-  if (stop_) return {};  // Ctrl-C goes to the profiler, too
+  if (stop_) return false;
   // A slice under a profiler that was not there any more is none.
   const auto ended = profiler->stop();
-  if (!value) return std::unexpected(value.error());
-  if (ended) {
+  if (!value || !ended) {
+    failed(slice, (value ? ended.error() : value.error()).message);
+    if (!value) return false;
+  } else {
     slice.value = *value;
     emit_(to_line(slice));
-  } else {
-    failed(slice, ended.error().message);
   }
-  if (auto gone = load.measure(kGoneSeconds, stop_); !gone) return std::unexpected(gone.error());
+  Load::pass(kGoneSeconds, stop_);
   return plain_slice(load, slice);
 }
 
 void Campaign::under_load(const Workload& workload, int hz, int round) {
   Slice slice{workload.info.name, hz, kPlain, round};
   auto load = workload.start(stage_);
-  Result<> well;
-  if (!load) well = std::unexpected(load.error());
-  if (well && plan_.lead > 0) {
-    if (auto lead = load->measure(plan_.lead, stop_); !lead) well = std::unexpected(lead.error());
+  if (!load) {
+    if (!stop_) failed(slice, load.error().message);
+    return;
   }
-  if (well) well = plain_slice(*load, slice);
+  Load::pass(plan_.lead, stop_);
+  bool well = plain_slice(*load, slice);
   for (size_t i = 0; i < plan_.variants.size() && !stop_; ++i) {
     const Variant& variant = plan_.variants[rotated(i, round, plan_.variants.size())];
     slice.variant = variant.info.name;
-    if (well) {
+    if (well)
       well = turn(*load, variant, slice);
-      if (!well && !stop_) failed(slice, well.error().message);
-    } else {
-      failed(slice, well.error().message);
-    }
+    else
+      failed(slice, "the load had ended before");
   }
 }
 

@@ -47,8 +47,8 @@ class Campaign {
   void keep_usable_variants();
   void skip(const std::string& name, const std::string& why);
   void under_load(const Workload& workload, int hz, int round);
-  [[nodiscard]] Result<> turn(Load& load, const Variant& variant, Slice slice);
-  [[nodiscard]] Result<> plain_slice(Load& load, const Slice& like);
+  [[nodiscard]] bool turn(Load& load, const Variant& variant, Slice slice);
+  [[nodiscard]] bool plain_slice(Load& load, Slice slice);
   void failed(const Slice& slice, const std::string& why);
 
   Plan plan_;

@@ -24,14 +24,6 @@ using workload::WorkerStats;
 constexpr size_t kMostWorkers = 64;
 constexpr auto kLook = 100ms;  // how long a request to stop may go unnoticed
 
-void sleep_until(Clock::time_point end, const std::atomic<bool>& stop) {
-  for (auto left = end - Clock::now(); left > 0ns && !stop; left = end - Clock::now()) {
-    const auto part = std::min<std::chrono::nanoseconds>(left, kLook);
-    const timespec time = {0, static_cast<long>(part.count())};
-    nanosleep(&time, nullptr);
-  }
-}
-
 }  // namespace
 
 Result<Progress> Progress::create() {
@@ -74,6 +66,16 @@ Result<double> received_bytes(pid_t pid, const std::string& device) {
   return fail("process " + std::to_string(pid) + " sees no network device " + device);
 }
 
+void Load::pass(double seconds, const std::atomic<bool>& stop) {
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(seconds));
+  for (auto left = end - Clock::now(); left > 0ns && !stop; left = end - Clock::now()) {
+    const auto part = std::min<std::chrono::nanoseconds>(left, kLook);
+    const timespec time = {0, static_cast<long>(part.count())};
+    nanosleep(&time, nullptr);
+  }
+}
+
 Result<> Load::check() {
   for (testnet::Child& process : processes_) {
     const auto status = process.wait(0ms);
@@ -86,9 +88,7 @@ Result<double> Load::measure(double seconds, const std::atomic<bool>& stop) {
   const auto before = meter_();
   if (!before) return before;
   const auto start = Clock::now();
-  sleep_until(
-      start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)),
-      stop);
+  pass(seconds, stop);
   const auto after = meter_();
   const std::chrono::duration<double> took = Clock::now() - start;
   if (auto well = check(); !well) return std::unexpected(well.error());

@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <ranges>
 #include <span>
 
 #include "collect/sources.h"
@@ -118,21 +119,22 @@ size_t Recorder::resolve_owners(const PartiesOf& parties_of) {
     else
       it->second.rows.emplace_back(row, count);
   }
-  for (const auto& [number, object] : objects) {
+  for (const Object& object : std::views::values(objects)) {
     for (const auto& [row, count] : object.rows) objects_.erase(row);
     if (object.parties.size() > few_parties) {
       charge_many(object.rows, object.parties);
       continue;
     }
     for (const auto& [row, c] : object.rows)
-      charge(row, c.samples, object.parties, split(c.ns, object.parties));
+      charge(row, c.samples, object.parties, split(c.ns, object.parties),
+             object.parties.size() > 1);
   }
   return without;
 }
 
-// `ns` has what each party gets.
+// `ns` has what each party gets. `voted`: there are others, if not of this row.
 void Recorder::charge(const Row& row, uint64_t samples, std::span<const Parties::Share> parties,
-                      std::span<const uint64_t> ns) {
+                      std::span<const uint64_t> ns, bool voted) {
   const std::vector<uint64_t> parts = split(samples, parties);
   for (size_t i = 0; i < parties.size(); ++i) {
     if (!ns[i] && !parts[i]) continue;
@@ -141,7 +143,7 @@ void Recorder::charge(const Row& row, uint64_t samples, std::span<const Parties:
     to.key.served_kind = PK_SERVED_LABEL;
     to.key.served = label ? label : uint64_t{PK_UNCLAIMED} + row.key.reason;
     to.key.reason = 0;
-    if (parties.size() > 1) to.key.basis = PK_BASIS_VOTED;
+    if (voted) to.key.basis = PK_BASIS_VOTED;
     if (label >> 32) processes_.meet(label);
     count(to, {ns[i], parts[i]});
   }
@@ -169,7 +171,7 @@ void Recorder::charge_many(std::span<const std::pair<Row, pk_count>> rows,
       left[at] -= piece;
       rest -= piece;
     }
-    charge(row, c.samples, pieces, ns);
+    charge(row, c.samples, pieces, ns, true);
   }
 }
 

@@ -83,7 +83,7 @@ class Recorder {
 
   void count(const Row& row, const pk_count& count);
   void charge(const Row& row, uint64_t samples, std::span<const Parties::Share> parties,
-              std::span<const uint64_t> ns);
+              std::span<const uint64_t> ns, bool voted);
   void charge_many(std::span<const std::pair<Row, pk_count>> rows,
                    std::span<const Parties::Share> parties);
   void add_charge(uint64_t object, const pk_charge& charge);

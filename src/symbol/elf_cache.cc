@@ -19,8 +19,6 @@ namespace pkprof {
 namespace {
 
 constexpr size_t max_warnings = 200;
-constexpr size_t most_found = 4096;
-constexpr std::chrono::seconds found_holds(1);
 constexpr std::string_view deleted_suffix = " (deleted)";
 
 bool device_differs(const UserMap& map, const struct stat& st) {
@@ -139,12 +137,9 @@ std::shared_ptr<ElfFile> ElfCache::find(const UserMap& map, const ProcessView& p
     warnings_.add(path + ": on another device than what was mapped; its names may be wrong");
   }
 
-  const MapKey key = key_of(map);
+  const MapKey key{map.device_major, map.device_minor, map.inode};
   if (elf) {
-    if (map.inode == 0) return elf;
-    verified_[key] = elf;
-    if (found_.size() >= most_found) found_.clear();
-    found_[{key, map.file, process.root.get()}] = {elf, Clock::now()};
+    if (map.inode != 0) verified_[key] = elf;
     return elf;
   }
   if (const auto known = verified_.find(key); map.inode != 0 && known != verified_.end()) {
@@ -152,13 +147,6 @@ std::shared_ptr<ElfFile> ElfCache::find(const UserMap& map, const ProcessView& p
   }
   if (!is_anonymous(map.file)) warnings_.add(error + "; its functions have no names");
   return nullptr;
-}
-
-std::shared_ptr<ElfFile> ElfCache::find_again(const UserMap& map, const RootDir* root) const {
-  if (map.inode == 0 || !map.build_id.empty()) return nullptr;
-  const auto found = found_.find({key_of(map), map.file, root});
-  if (found == found_.end() || Clock::now() - found->second.when > found_holds) return nullptr;
-  return found->second.elf;
 }
 
 // Takes a file whose identity is settled. What was read once is not read again, however many

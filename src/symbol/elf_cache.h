@@ -2,7 +2,6 @@
 // The ELF files behind mappings: found, verified to be what was mapped, opened once each.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -42,13 +41,8 @@ class ElfCache {
   // The file behind a mapping of the process; nullptr, with a warning if one is due, when there is
   // none to be had.
   std::shared_ptr<ElfFile> find(const UserMap& map, const ProcessView& process);
-  // What was found for the same inode, name and root less than a second ago; nullptr: nothing was.
-  // Where processes come and go it is most of what is asked for, and spares the files' system
-  // calls.
-  [[nodiscard]] std::shared_ptr<ElfFile> find_again(const UserMap& map, const RootDir* root) const;
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Candidate {
     Fd fd;
     bool trusted = false;  // the kernel's own link: no need to doubt the device
@@ -57,15 +51,6 @@ class ElfCache {
   using FileKey = std::tuple<uint64_t, uint64_t, int64_t, int64_t>;
   // As the mapping says: major, minor, inode.
   using MapKey = std::tuple<uint32_t, uint32_t, uint64_t>;
-  using NameKey = std::tuple<MapKey, std::string, const RootDir*>;
-  struct Found {
-    std::shared_ptr<ElfFile> elf;
-    Clock::time_point when;
-  };
-
-  static MapKey key_of(const UserMap& map) {
-    return {map.device_major, map.device_minor, map.inode};
-  }
 
   std::shared_ptr<ElfFile> vdso(const UserMap& map);
   std::shared_ptr<ElfFile> open(Fd fd, const std::string& path, const ProcessView& process,
@@ -76,7 +61,6 @@ class ElfCache {
   Warnings& warnings_;
   std::map<FileKey, std::shared_ptr<ElfFile>> files_;    // nullptr for what is no ELF file
   std::map<MapKey, std::shared_ptr<ElfFile>> verified_;  // for processes that are gone
-  std::map<NameKey, Found> found_;                       // lately
   std::shared_ptr<ElfFile> vdso_;
   uint64_t vdso_size_ = 0;
   bool vdso_tried_ = false;

@@ -186,9 +186,7 @@ ElfFile* UserSymbols::Impl::elf_of(Process& process, const MapPiece& piece) {
   MapOrigin& origin = *piece.origin;
   if (!origin.resolved) {
     origin.resolved = true;
-    const UserMap map = piece.as_map();
-    origin.elf = cache->find_again(map, process.root.get());
-    if (!origin.elf) origin.elf = cache->find(map, view_of(process));
+    origin.elf = cache->find(piece.as_map(), view_of(process));
   }
   return origin.elf.get();
 }

@@ -382,6 +382,7 @@ TEST_F(ScaleTest, ManyPartiesShareRowsInFewPieces) {
   std::map<int, uint64_t> served;
   std::map<int, SampleValue> ran_on;
   for (const auto& [key, value] : profile.samples()) {
+    EXPECT_EQ(key.basis, Basis::voted) << "also where a row is one party's alone";
     served[std::stoi(profile.labels()[key.served].comm)] += value.ns;
     SampleValue& sum = ran_on[std::stoi(profile.labels()[key.ran_on].comm)];
     sum.ns += value.ns;
