@@ -228,7 +228,9 @@ void Processes::apply(const ProcessEvent& e) {
         instance.images.erase(instance.images.begin());
       instance.images.push_back(make_image(e.time, name(""), e.comm));
       symbols_.exec(instance.images.back().key);
-      symbols_.set_pid(instance.images.back().key, e.pid);
+      const auto exit = exits_.find(e.pid);
+      symbols_.set_pid(instance.images.back().key, e.pid,
+                       exit != exits_.end() && exit->second > e.time);
       break;
     }
     case ProcessEvent::Kind::map: {
@@ -250,6 +252,9 @@ void Processes::apply(const ProcessEvent& e) {
 }
 
 void Processes::add_events(const std::vector<ProcessEvent>& events) {
+  exits_.clear();
+  for (const ProcessEvent& e : events)
+    if (e.kind == ProcessEvent::Kind::exit) exits_[e.pid] = e.time;
   for (const ProcessEvent& e : events) apply(e);
 }
 

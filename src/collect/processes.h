@@ -147,6 +147,7 @@ class Processes {
     std::vector<size_t> instances;
   };
   Dead dead_, to_bury_;
+  std::unordered_map<uint32_t, uint64_t> exits_;  // of the events at hand: when each pid ended last
   const size_t most_;
   size_t crowd_;  // labels at which to fold again
   // With the label that stands for its processes, for each program, and all of that by number.

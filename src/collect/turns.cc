@@ -6,12 +6,12 @@
 namespace pkprof {
 namespace {
 
-constexpr uint64_t glance_ns = 50'000'000;
-constexpr uint64_t pause_glance_ns = 200'000'000;
+// Of all groups at the same time, so that one wakeup is enough: a process that wakes twenty times a
+// second to see that nothing has changed takes more than hooks do that hardly run.
+constexpr uint64_t glance_ns = 200'000'000;
 
-// When the next glance is: of all groups at the same time, so that one wakeup is enough.
-uint64_t glance_after(uint64_t now, uint64_t interval_ns) {
-  return (now / interval_ns + 1) * interval_ns;
+uint64_t glance_after(uint64_t now) {
+  return (now / glance_ns + 1) * glance_ns;
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ Turns::Turns(KernelSide& kernel, HookGroup group, double share, uint64_t period_
       turn_(budget_.first()),
       since_(now),
       next_(now + turn_.on_ns),
-      glance_(glance_after(now, glance_ns)) {}
+      glance_(glance_after(now)) {}
 
 // Those on interrupts come in pairs, of which none may stay alone; those on disk requests must not
 // know of some requests' beginnings or ends only.
@@ -42,7 +42,7 @@ uint64_t Turns::turning_ns(const CostMeter& cost) const {
 size_t Turns::look(CostMeter& cost, uint64_t now) {
   size_t failed = 0;
   if (now < next_ && !budget_.is_spent(kernel_.hook_runs(group_), cost.hook_ns(group_))) {
-    glance_ = glance_after(now, on_ ? glance_ns : pause_glance_ns);
+    glance_ = glance_after(now);
     return 0;
   }
   if (!on_ && now < next_) {  // what stayed is idle no more
@@ -73,7 +73,7 @@ size_t Turns::look(CostMeter& cost, uint64_t now) {
   }
   since_ = now;
   next_ = now + (on_ ? turn_.on_ns : turn_.off_ns);
-  glance_ = glance_after(now, on_ ? glance_ns : pause_glance_ns);
+  glance_ = glance_after(now);
   return failed;
 }
 

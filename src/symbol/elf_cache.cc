@@ -10,7 +10,6 @@
 #include <sys/sysmacros.h>
 
 #include <cinttypes>
-#include <functional>
 #include <optional>
 
 #include "symbol/maps.h"
@@ -19,6 +18,8 @@ namespace pkprof {
 namespace {
 
 constexpr size_t max_warnings = 200;
+constexpr auto numbered_holds = std::chrono::seconds(1);  // it may be written to meanwhile
+constexpr size_t most_numbered = 4096;
 constexpr std::string_view deleted_suffix = " (deleted)";
 
 bool device_differs(const UserMap& map, const struct stat& st) {
@@ -94,9 +95,22 @@ ElfCache::ElfCache(const UserSymbolsOptions& options, std::shared_ptr<RootDir> s
                    Warnings& warnings)
     : options_(options), system_root_(std::move(system_root)), warnings_(warnings) {}
 
-std::shared_ptr<ElfFile> ElfCache::find(const UserMap& map, const ProcessView& process) {
+std::shared_ptr<ElfFile> ElfCache::find(const UserMap& map,
+                                        const std::function<ProcessView()>& process) {
   if (map.file == "[vdso]") return vdso(map);
   if (!map.file.starts_with('/') || map.file.starts_with("//")) return nullptr;
+  if (map.file_number == 0) return look_for(map, process());
+  const auto now = Clock::now();
+  if (const auto known = numbered_.find(map.file_number);
+      known != numbered_.end() && now - known->second.when < numbered_holds)
+    return known->second.elf;
+  auto elf = look_for(map, process());
+  if (numbered_.size() >= most_numbered) numbered_.clear();
+  if (elf) numbered_[map.file_number] = {elf, now};
+  return elf;
+}
+
+std::shared_ptr<ElfFile> ElfCache::look_for(const UserMap& map, const ProcessView& process) {
   std::string path = map.file;
   const bool deleted = path.ends_with(deleted_suffix);
   if (deleted) path.resize(path.size() - deleted_suffix.size());

@@ -79,6 +79,9 @@ struct UserMap {
   // Lower-case hex, where the kernel told it (PERF_RECORD_MISC_MMAP_BUILD_ID; there is no inode
   // then). The file must have it to be believed.
   std::string build_id;
+  // The same number: the same file, also where a file that is gone had this one's inode. 0: nobody
+  // told.
+  uint64_t file_number = 0;
 };
 
 struct UserFrame {
@@ -121,8 +124,9 @@ class UserSymbols {
   Result<> read_proc(uint64_t process, uint32_t pid);
   // The path of JIT symbols (/tmp/perf-PID.map, in the process's own mount namespace and with its
   // own pid there) is read lazily at the first unknown address in anonymous memory. Also notes
-  // the process's root, as read_proc does: call it while the process lives.
-  void set_pid(uint64_t process, uint32_t pid);
+  // the process's root, as read_proc does: call it while the process lives. Of one that is known to
+  // be `gone`, /proc is not asked.
+  void set_pid(uint64_t process, uint32_t pid, bool gone = false);
 
   // The name for an address of the process, with the maps it has now (that is, call it before
   // feeding history that came after the sample). Never fails: what is not known is empty. For a

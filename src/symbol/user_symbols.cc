@@ -121,7 +121,7 @@ struct UserSymbols::Impl {
     return *process.maps;
   }
 
-  void note_process(Process& process, uint32_t pid);
+  void note_process(Process& process, uint32_t pid, bool gone);
   void apply(Process& process, uint32_t pid, const ProcessInfo& info);
   std::shared_ptr<RootDir> root_of(uint32_t pid, const std::string& identity);
   ProcessView view_of(Process& process);
@@ -147,13 +147,16 @@ std::shared_ptr<RootDir> UserSymbols::Impl::root_of(uint32_t pid, const std::str
   return *root;
 }
 
-void UserSymbols::Impl::note_process(Process& process, uint32_t pid) {
+void UserSymbols::Impl::note_process(Process& process, uint32_t pid, bool gone) {
   process.pid = pid;
   process.jit = std::make_shared<Jit>();
   process.jit->pid = process.jit->inner_pid = pid;
+  process.start_time = 0;
+  if (gone) return;
   const auto info = read_process_info(pid);
-  process.start_time = info ? info->start_time : 0;
-  if (info) apply(process, pid, *info);
+  if (!info) return;
+  process.start_time = info->start_time;
+  apply(process, pid, *info);
 }
 
 void UserSymbols::Impl::apply(Process& process, uint32_t pid, const ProcessInfo& info) {
@@ -186,7 +189,7 @@ ElfFile* UserSymbols::Impl::elf_of(Process& process, const MapPiece& piece) {
   MapOrigin& origin = *piece.origin;
   if (!origin.resolved) {
     origin.resolved = true;
-    origin.elf = cache->find(piece.as_map(), view_of(process));
+    origin.elf = cache->find(piece.as_map(), [&] { return view_of(process); });
   }
   return origin.elf.get();
 }
@@ -224,8 +227,8 @@ void UserSymbols::exit(uint64_t process) {
   impl_->processes.erase(process);
 }
 
-void UserSymbols::set_pid(uint64_t process, uint32_t pid) {
-  impl_->note_process(impl_->processes[process], pid);
+void UserSymbols::set_pid(uint64_t process, uint32_t pid, bool gone) {
+  impl_->note_process(impl_->processes[process], pid, gone);
 }
 
 Result<> UserSymbols::read_proc(uint64_t process, uint32_t pid) {
