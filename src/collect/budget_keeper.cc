@@ -27,8 +27,8 @@ constexpr uint64_t process_interval_ns = 1'000'000'000;
 constexpr double aimed_at = 0.8;
 constexpr double least_for_hooks = 0.3;  // however dear the rest is
 
-// The sampler's at most. What its time does not show is that whoever it interrupts finds less of its
-// own in the caches.
+// The sampler's at most. What its time does not show is that whoever it interrupts finds less of
+// its own in the caches.
 constexpr double most_for_sampler = 0.4;
 
 double share_of_sampler(double budget) {

@@ -112,7 +112,6 @@ std::vector<ProcessEvent> Mappings::take() {
     e.map.offset = m.offset;
     if (file) {
       e.map.file = file->path;
-      e.map.file_number = m.file;
       e.map.inode = file->inode;
       e.map.device_major = file->device >> minor_bits;
       e.map.device_minor = file->device & ((1U << minor_bits) - 1);

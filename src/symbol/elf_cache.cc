@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 
 #include <cinttypes>
+#include <functional>
 #include <optional>
 
 #include "symbol/maps.h"
@@ -18,8 +19,6 @@ namespace pkprof {
 namespace {
 
 constexpr size_t max_warnings = 200;
-constexpr auto numbered_holds = std::chrono::seconds(1);  // it may be written to meanwhile
-constexpr size_t most_numbered = 4096;
 constexpr std::string_view deleted_suffix = " (deleted)";
 
 bool device_differs(const UserMap& map, const struct stat& st) {
@@ -95,28 +94,19 @@ ElfCache::ElfCache(const UserSymbolsOptions& options, std::shared_ptr<RootDir> s
                    Warnings& warnings)
     : options_(options), system_root_(std::move(system_root)), warnings_(warnings) {}
 
-std::shared_ptr<ElfFile> ElfCache::find(const UserMap& map,
-                                        const std::function<ProcessView()>& process) {
+std::shared_ptr<ElfFile> ElfCache::find(const UserMap& map, const ProcessView& process) {
   if (map.file == "[vdso]") return vdso(map);
   if (!map.file.starts_with('/') || map.file.starts_with("//")) return nullptr;
-  if (map.file_number == 0) return look_for(map, process());
-  const auto now = Clock::now();
-  if (const auto known = numbered_.find(map.file_number);
-      known != numbered_.end() && now - known->second.when < numbered_holds)
-    return known->second.elf;
-  auto elf = look_for(map, process());
-  if (numbered_.size() >= most_numbered) numbered_.clear();
-  if (elf) numbered_[map.file_number] = {elf, now};
-  return elf;
-}
-
-std::shared_ptr<ElfFile> ElfCache::look_for(const UserMap& map, const ProcessView& process) {
   std::string path = map.file;
   const bool deleted = path.ends_with(deleted_suffix);
   if (deleted) path.resize(path.size() - deleted_suffix.size());
   const bool verifiable = map.inode != 0 || !map.build_id.empty();
   const bool memory = path.starts_with("/memfd:");
   const bool by_name = !memory && (!deleted || verifiable);
+
+  const MapKey key{map.device_major, map.device_minor, map.inode};
+  if (by_name)
+    if (auto elf = known(map, path, process)) return verified_[key] = std::move(elf);
 
   std::string error = path + ": removed since it was mapped";
   Fd doubtful;
@@ -151,7 +141,6 @@ std::shared_ptr<ElfFile> ElfCache::look_for(const UserMap& map, const ProcessVie
     warnings_.add(path + ": on another device than what was mapped; its names may be wrong");
   }
 
-  const MapKey key{map.device_major, map.device_minor, map.inode};
   if (elf) {
     if (map.inode != 0) verified_[key] = elf;
     return elf;
@@ -163,14 +152,32 @@ std::shared_ptr<ElfFile> ElfCache::look_for(const UserMap& map, const ProcessVie
   return nullptr;
 }
 
+ElfCache::FileKey ElfCache::key_of(const struct stat& st) {
+  return {st.st_dev, st.st_ino, int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec,
+          st.st_size};
+}
+
+// The first of the ways, without opening what was opened before: of a program that is started a
+// thousand times a second that would be most of what its names cost.
+std::shared_ptr<ElfFile> ElfCache::known(const UserMap& map, const std::string& path,
+                                         const ProcessView& process) const {
+  const auto& root = process.root ? process.root : system_root_;
+  if (!root || map.inode == 0) return nullptr;
+  const auto st = root->look_at(path);
+  if (!st || st->st_ino != map.inode || device_differs(map, *st)) return nullptr;
+  const auto found = files_.find(key_of(*st));
+  if (found == files_.end() || !found->second) return nullptr;
+  const bool other = !map.build_id.empty() && found->second->build_id() != map.build_id;
+  return other ? nullptr : found->second;
+}
+
 // Takes a file whose identity is settled. What was read once is not read again, however many
 // processes map it and by whatever name.
 std::shared_ptr<ElfFile> ElfCache::open(Fd fd, const std::string& path, const ProcessView& process,
                                         std::string& error) {
   struct stat st = {};
   if (::fstat(fd.get(), &st) != 0) return nullptr;
-  const FileKey key{st.st_dev, st.st_ino,
-                    int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec, st.st_size};
+  const FileKey key = key_of(st);
   if (const auto known = files_.find(key); known != files_.end()) {
     if (!known->second) error = path + ": not a usable ELF file";
     return known->second;

@@ -2,15 +2,12 @@
 // The ELF files behind mappings: found, verified to be what was mapped, opened once each.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <vector>
 
 #include "symbol/elf_file.h"
@@ -42,22 +39,18 @@ class ElfCache {
            Warnings& warnings);
 
   // The file behind a mapping of the process; nullptr, with a warning if one is due, when there is
-  // none to be had. One that has a number and was found a moment ago is not looked for again: of a
-  // program that starts a thousand times a second that would be most of what its names cost.
-  std::shared_ptr<ElfFile> find(const UserMap& map, const std::function<ProcessView()>& process);
+  // none to be had.
+  std::shared_ptr<ElfFile> find(const UserMap& map, const ProcessView& process);
 
  private:
-  using Clock = std::chrono::steady_clock;
-  struct Found {
-    std::shared_ptr<ElfFile> elf;
-    Clock::time_point when;
-  };
   // st_dev, st_ino, mtime in nanoseconds, size.
   using FileKey = std::tuple<uint64_t, uint64_t, int64_t, int64_t>;
   // As the mapping says: major, minor, inode.
   using MapKey = std::tuple<uint32_t, uint32_t, uint64_t>;
 
-  std::shared_ptr<ElfFile> look_for(const UserMap& map, const ProcessView& process);
+  static FileKey key_of(const struct stat& st);
+  std::shared_ptr<ElfFile> known(const UserMap& map, const std::string& path,
+                                 const ProcessView& process) const;
   std::shared_ptr<ElfFile> vdso(const UserMap& map);
   std::shared_ptr<ElfFile> open(Fd fd, const std::string& path, const ProcessView& process,
                                 std::string& error);
@@ -67,7 +60,6 @@ class ElfCache {
   Warnings& warnings_;
   std::map<FileKey, std::shared_ptr<ElfFile>> files_;    // nullptr for what is no ELF file
   std::map<MapKey, std::shared_ptr<ElfFile>> verified_;  // for processes that are gone
-  std::unordered_map<uint64_t, Found> numbered_;         // by UserMap::file_number
   std::shared_ptr<ElfFile> vdso_;
   uint64_t vdso_size_ = 0;
   bool vdso_tried_ = false;

@@ -50,6 +50,13 @@ Result<Fd> RootDir::open_regular(const std::string& path) const {
   return reopen_if_regular(open_below(fd_.get(), path), path);
 }
 
+std::optional<struct stat> RootDir::look_at(const std::string& path) const {
+  const Fd named = open_below(fd_.get(), path);
+  struct stat st = {};
+  if (!named.valid() || ::fstat(named.get(), &st) != 0 || !S_ISREG(st.st_mode)) return {};
+  return st;
+}
+
 Result<Fd> open_regular_magic(const std::string& path) {
   return reopen_if_regular(Fd(::open(path.c_str(), O_PATH | O_CLOEXEC)), path);
 }

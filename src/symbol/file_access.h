@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,8 @@ class RootDir {
   // Whether `path` (absolute, as seen from this root) is a regular file, opened for reading. The
   // file is examined before it is opened, since opening a device may already do something.
   [[nodiscard]] Result<Fd> open_regular(const std::string& path) const;
+  // What is there, without opening it; nothing, if that is not a regular file.
+  [[nodiscard]] std::optional<struct stat> look_at(const std::string& path) const;
 
  private:
   Fd fd_;

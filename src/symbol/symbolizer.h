@@ -79,9 +79,6 @@ struct UserMap {
   // Lower-case hex, where the kernel told it (PERF_RECORD_MISC_MMAP_BUILD_ID; there is no inode
   // then). The file must have it to be believed.
   std::string build_id;
-  // The same number: the same file, also where a file that is gone had this one's inode. 0: nobody
-  // told.
-  uint64_t file_number = 0;
 };
 
 struct UserFrame {

@@ -189,7 +189,7 @@ ElfFile* UserSymbols::Impl::elf_of(Process& process, const MapPiece& piece) {
   MapOrigin& origin = *piece.origin;
   if (!origin.resolved) {
     origin.resolved = true;
-    origin.elf = cache->find(piece.as_map(), [&] { return view_of(process); });
+    origin.elf = cache->find(piece.as_map(), view_of(process));
   }
   return origin.elf.get();
 }

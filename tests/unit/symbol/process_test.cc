@@ -119,24 +119,6 @@ TEST_F(Processes, BuildIdDecidesWhereThereIsNoInode) {
   EXPECT_EQ(symbols.find(3, main_).build_id, map.build_id) << "as it was, not as it is";
 }
 
-// Within a moment, by its number alone: by name there is nothing to be found any more.
-TEST_F(Processes, AFileWithANumberIsLookedForOnce) {
-  UserSymbols symbols;
-  start(symbols);
-  UserMap map = symbols.find(1, main_).map;
-  map.file_number = 7;
-  symbols.add_map(2, map);
-  ASSERT_EQ(symbols.find(2, main_).function, "main");
-  std::filesystem::rename(binary_, binary_ + ".elsewhere");
-  dir_.write("program", "no program");
-  map.inode += 1;  // what it is found by, if it is looked for
-  symbols.add_map(3, map);
-  EXPECT_EQ(symbols.find(3, main_).function, "main");
-  map.file_number = 8;
-  symbols.add_map(4, map);
-  EXPECT_EQ(symbols.find(4, main_).function, "") << "another file of the same name";
-}
-
 TEST_F(Processes, RootIsAPrefix) {
   UserSymbols finder;
   start(finder);
