@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "awake.h"
 #include "machine.h"
 
 namespace pkprof::overhead {
@@ -13,6 +14,14 @@ namespace {
 constexpr double kTrialSeconds = 0.5;
 // After a profiler has ended, until what it leaves to the kernel to clear away is gone, too.
 constexpr double kGoneSeconds = 0.3;
+
+// None where this machine has none, which was told when the campaign began.
+std::optional<Awake> awake_for(const Workload& workload) {
+  if (workload.halts) return {};
+  auto awake = Awake::hold();
+  if (!awake) return {};
+  return std::move(*awake);
+}
 
 // Index `turn` of `size` things in round `round`, where each round begins with the next.
 size_t rotated(size_t turn, int round, size_t size) {
@@ -82,7 +91,11 @@ Result<> Campaign::prepare() {
   describe_machine(info);
   info.seconds = plan_.seconds;
   info.lead = plan_.lead;
+  info.settle = plan_.settle;
   info.rounds = plan_.rounds;
+  const auto awake = Awake::hold();
+  info.awake = awake.has_value();
+  if (!awake) std::fprintf(stderr, "overhead: %s\n", awake.error().message.c_str());
   for (const Workload& w : plan_.workloads) info.workloads.push_back(w.info);
   info.variants.push_back(all_variants().front().info);
   info.tools.push_back(version_of(stage_.bin("pkprof"), "--version"));
@@ -145,6 +158,7 @@ bool Campaign::turn(Load& load, const Variant& variant, Slice slice) {
 
 void Campaign::under_load(const Workload& workload, int hz, int round) {
   Slice slice{workload.info.name, hz, kPlain, round};
+  const auto awake = awake_for(workload);
   auto load = workload.start(stage_);
   if (!load) {
     if (!stop_) failed(slice, load.error().message);

@@ -4,7 +4,7 @@
 // under none before the first, between any two and after the last. So what differs from one start
 // of a load to the next (how two ends of a connection settle) is the same for all that is compared,
 // and the machine has had seconds to drift, not minutes. The order of the profilers rotates from
-// round to round.
+// round to round. CPUs do not halt meanwhile (awake.h), but for workloads that say so.
 #pragma once
 
 #include <atomic>

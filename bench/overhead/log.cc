@@ -29,7 +29,9 @@ RunInfo read_info(const Json& json) {
   info.memory_mb = json.value("memory_mb", 0);
   info.seconds = json.value("seconds", 0.0);
   info.lead = json.value("lead", 0.0);
+  info.settle = json.value("settle", 0.0);
   info.rounds = json.value("rounds", 0);
+  info.awake = json.value("awake", false);
   info.tools = json.value("tools", std::vector<std::string>());
   for (const Json& w : json.value("workloads", Json::array())) {
     info.workloads.push_back(
@@ -81,7 +83,9 @@ std::string to_line(const RunInfo& info) {
                  {"memory_mb", info.memory_mb},
                  {"seconds", info.seconds},
                  {"lead", info.lead},
+                 {"settle", info.settle},
                  {"rounds", info.rounds},
+                 {"awake", info.awake},
                  {"tools", info.tools},
                  {"workloads", workloads},
                  {"variants", variants}}}});

@@ -64,7 +64,9 @@ struct RunInfo {
   int memory_mb = 0;
   double seconds = 0;  // a slice's length
   double lead = 0;     // of a load before its first slice
+  double settle = 0;   // of a profiler before its slice
   int rounds = 0;      // asked for; there may be fewer
+  bool awake = false;  // CPUs did not halt (awake.h)
   std::vector<std::string> tools;
   std::vector<WorkloadInfo> workloads;
   std::vector<VariantInfo> variants;

@@ -120,6 +120,8 @@ TEST(Log, IsReadBackAsItWasWritten) {
   run.info.cpus = 2;
   run.info.seconds = 0.5;
   run.info.lead = 2;
+  run.info.settle = 1.5;
+  run.info.awake = true;
   const auto runs = parse_log(log_of(run) + "{\"later\":1}\n\n" + log_of(run));
   ASSERT_TRUE(runs) << runs.error().message;
   ASSERT_EQ(runs->size(), 2u);
@@ -127,6 +129,8 @@ TEST(Log, IsReadBackAsItWasWritten) {
   EXPECT_EQ(back.info.kernel, "6.1");
   EXPECT_EQ(back.info.seconds, 0.5);
   EXPECT_EQ(back.info.lead, 2);
+  EXPECT_EQ(back.info.settle, 1.5);
+  EXPECT_TRUE(back.info.awake);
   EXPECT_EQ(back.info.workloads.front().unit, "packets/s");
   ASSERT_EQ(back.slices.size(), 2u);
   EXPECT_EQ(back.slices[0].value, 123.25);

@@ -88,7 +88,9 @@ std::string runs_text(const std::vector<Run>& runs, const Summary& summary) {
            " CPUs (" + clean(i.cpu) + "), " + std::to_string(i.memory_mb) + " MiB; " +
            std::to_string(rounds) + (rounds == 1 ? " round" : " rounds") + ", slices of " +
            number(i.seconds) + " s" +
-           (i.lead > 0 ? " after " + number(i.lead) + " s of the load" : "");
+           (i.lead > 0 ? " after " + number(i.lead) + " s of the load" : "") +
+           (i.settle > 0 ? " and " + number(i.settle) + " s of the profiler" : "") +
+           (i.awake ? "; idle CPUs do not halt" : "; idle CPUs halt");
     out += tools.empty() ? ".\n" : "; " + tools + ".\n";
   }
   std::string frequencies;
@@ -197,6 +199,10 @@ std::string page_text(const std::vector<Run>& runs) {
       "Each figure is the median over rounds, with the quartiles in brackets. *noise* is the same "
       "for a slice under none, compared with those before and after it: differences between single "
       "slices that are smaller mean nothing. "
+      "Where CPUs do not halt (`/dev/cpu_dma_latency` is 0 for as long as a load goes on, but for "
+      "one workload) that is for the sake of virtual machines: to wake a CPU takes longer there "
+      "than to answer a request, and less long where timer interrupts come often, so what would "
+      "be measured is that. "
       "*bare* is an empty program on the same clock: what sampling itself costs here, in timer "
       "interrupts above all. *wait* does nothing, either, but takes 25 us for it, as long as a "
       "sample of a kernel stack takes where the workload has filled the caches: what it costs to "

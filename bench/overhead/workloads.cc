@@ -245,6 +245,12 @@ std::vector<Workload> all_workloads() {
         "one request of 64 bytes at a time, answered with as many, CPU 0 and CPU 1"},
        need_pair,
        requests},
+      {{"tcp-rr-halt", "TCP request/response, CPUs that halt", "requests/s",
+        "the same, on CPUs that halt when they are idle, as others of a machine that is not tuned "
+        "do: waking them is most of it"},
+       need_pair,
+       requests,
+       true},
       {{"nginx", "nginx", "bytes/s",
         "a file of 2000 bytes on 16 connections that stay; nginx on CPU 1, wrk on CPU 0; what the "
         "client's network device receives"},

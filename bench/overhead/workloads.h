@@ -17,6 +17,7 @@ struct Workload {
   // Once, before the first start. An error is why the workload cannot be had here.
   std::function<Result<>(Stage&)> prepare;
   std::function<Result<Load>(Stage&)> start;
+  bool halts = false;  // on CPUs that halt when they are idle (awake.h)
 };
 
 [[nodiscard]] std::vector<Workload> all_workloads();

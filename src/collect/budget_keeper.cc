@@ -22,14 +22,11 @@ constexpr double hardly_any_sending = 1.0 / 64;
 
 constexpr uint64_t process_interval_ns = 1'000'000'000;
 
-// Of the budget. It is a promise, and what is known of the cost are estimates: caches that are cold
-// cost more than a window shows, and the kernel's changes to its code are paid by all CPUs.
-constexpr double aimed_at = 0.8;
-constexpr double least_for_hooks = 0.3;  // however dear the rest is
-
-// The sampler's at most. What its time does not show is that whoever it interrupts finds less of
-// its own in the caches.
-constexpr double most_for_sampler = 0.4;
+// Of the budget. It is a promise of what a load loses, and a load that passes two CPUs, as packets
+// and their reader or a request and its answer do, pays on each of them: half of it is for a CPU.
+constexpr double aimed_at = 0.5;
+constexpr double least_for_hooks = 0.15;  // however dear the rest is
+constexpr double most_for_sampler = 0.25;
 
 double share_of_sampler(double budget) {
   return budget < 1 ? budget * most_for_sampler : 1;
