@@ -35,6 +35,13 @@ void Budget::set(double share, uint64_t period_ns) {
   shortest_ns_ = std::max(std::min(least_samples * period, cycle_ns / 2), fewest_samples * period);
 }
 
+Budget::Turn Budget::anew() {
+  rate_ = 0;
+  duty_ = 1;
+  cycle_ns_ = 0;
+  return {static_cast<uint64_t>(shortest_ns_), 0};
+}
+
 Budget::Turn Budget::first() const {
   return {static_cast<uint64_t>(std::max(cycle_ns / 10, shortest_ns_)), 0};
 }

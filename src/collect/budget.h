@@ -37,6 +37,9 @@ class Budget {
   // The pause begins, now that the hooks are off. What ran while they were taken out is the next
   // turn's, but not the pause's.
   void begin_pause(std::span<const uint64_t> runs) { spent_from_.assign(runs.begin(), runs.end()); }
+  // The hooks are others now, and what was paid says nothing of what will be: a turn that is as
+  // short as can be.
+  Turn anew();
   // Whether the turn that goes on, or the pause, has cost a CPU by now what is for a second: it is
   // to end early.
   [[nodiscard]] bool is_spent(std::span<const uint64_t> runs, double run_ns) const;

@@ -20,13 +20,17 @@ constexpr uint64_t pace_interval_ns = 200'000'000;
 constexpr double hardly_any_packets = 1.0 / 16;
 constexpr double hardly_any_sending = 1.0 / 64;
 
+// Of the samples that come in pauses, at most as many more for turns in which the clock hurries.
+constexpr double most_for_hurry = 0.25;
+
 constexpr uint64_t process_interval_ns = 1'000'000'000;
 
 // Of the budget. It is a promise of what a load loses, and a load that passes two CPUs, as packets
 // and their reader or a request and its answer do, pays on each of them: half of it is for a CPU.
 constexpr double aimed_at = 0.5;
-constexpr double least_for_hooks = 0.15;  // however dear the rest is
-constexpr double most_for_sampler = 0.25;
+// However dear the rest is: with fewer turns than that a short recording of a flood has none.
+constexpr double least_for_hooks = 0.25;
+constexpr double most_for_sampler = 0.2;
 
 double share_of_sampler(double budget) {
   return budget < 1 ? budget * most_for_sampler : 1;
@@ -63,6 +67,8 @@ void BudgetKeeper::look_at_rest(const pk_stats& stats, uint64_t now) {
   if (kernel_.rests(resting)) return;
   cost_.close();  // turning hooks on and off is not to be timed
   unhooked_ += kernel_.rest(resting);
+  if (resting & ~resting_) turns_.at(HookGroup::work).begin_anew(now);
+  resting_ = resting;
 }
 
 // Of a CPU's time, that this process takes of late. It runs on one CPU at a time, which may be the
@@ -83,7 +89,7 @@ void BudgetKeeper::share_out() {
   const uint64_t now = monotonic_ns();
   const pk_stats stats = kernel_.stats();
   if (const uint64_t hz = pace_.hz(); pace_.look(stats.timed, stats.timed_ns, now) != hz)
-    kernel_.set_frequency(pace_.hz());
+    kernel_.set_frequency(pace_.hz(), pace_.unhurried_hz());
   look_at_process(now);
   look_at_rest(stats, now);
   next_pace_ = (now / pace_interval_ns + 1) * pace_interval_ns;  // with the groups' glances
@@ -103,8 +109,24 @@ void BudgetKeeper::share_out() {
       share = std::max(left * (group == HookGroup::work ? 0.5 : 0.25), left - others);
     }
   }
-  const uint64_t period_ns = 1'000'000'000 / pace_.hz();
-  for (const auto& [group, share] : shares) turns_.at(group).set(share, period_ns);
+  for (const auto& [group, share] : shares) {
+    const uint64_t hz = is_scarce(group) ? options_.frequency_hz : pace_.unhurried_hz();
+    turns_.at(group).set(share, 1'000'000'000 / hz);
+  }
+}
+
+// Samples in turns tell whom those in pauses are for. Where turns are few they are what is scarce,
+// and to take more of them costs next to nothing.
+bool BudgetKeeper::is_scarce(HookGroup group) const {
+  return turns_.at(group).duty() * static_cast<double>(options_.frequency_hz) <=
+         most_for_hurry * static_cast<double>(pace_.unhurried_hz());
+}
+
+void BudgetKeeper::hurry_in_scarce_turns(uint64_t now) {
+  const uint64_t hz = pace_.hz();
+  const auto hurries = [&](HookGroup g) { return turns_.at(g).on() && is_scarce(g); };
+  pace_.hurry(hurries(HookGroup::work) || hurries(HookGroup::disks), now);
+  if (pace_.hz() != hz) kernel_.set_frequency(pace_.hz(), pace_.unhurried_hz());
 }
 
 // What the budget asks for now. Returns when it will ask again.
@@ -116,6 +138,7 @@ uint64_t BudgetKeeper::turn(uint64_t now) {
     cost_.close();  // turning hooks on and off is not to be timed
     unhooked_ += t.look(cost_, monotonic_ns());
   }
+  hurry_in_scarce_turns(monotonic_ns());
   uint64_t next = next_pace_;
   for (const auto& [group, t] : turns_) next = std::min(next, t.next());
   open_cost_window();

@@ -50,6 +50,8 @@ class BudgetKeeper {
   void share_out();
   void look_at_process(uint64_t now);
   void look_at_rest(const pk_stats& stats, uint64_t now);
+  [[nodiscard]] bool is_scarce(HookGroup group) const;
+  void hurry_in_scarce_turns(uint64_t now);
   void open_cost_window();
 
   KernelSide& kernel_;
@@ -59,6 +61,7 @@ class BudgetKeeper {
   std::map<HookGroup, Turns> turns_;
   std::optional<Rest> packets_;  // hooks that are on while samples need them
   std::optional<Rest> sending_;
+  uint32_t resting_ = 0;        // of them, that are not on now
   uint64_t next_pace_ = 0;      // when it is to be seen again what samples take
   uint64_t process_since_ = 0;  // when this process's CPU time was looked at last
   uint64_t process_ns_ = 0;     // then

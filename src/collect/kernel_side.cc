@@ -367,13 +367,13 @@ Result<> KernelSide::enable() {
   return {};
 }
 
-void KernelSide::set_frequency(uint64_t hz) {
+void KernelSide::set_frequency(uint64_t hz, uint64_t slowest_hz) {
   Impl& m = *impl_;
   for (size_t i = 0; i < m.samplers.size(); ++i) {
     uint64_t period = period_of(static_cast<int>(m.sampled[i]), hz, m.own_rhythm);
     ioctl(m.samplers[i].get(), PERF_EVENT_IOC_PERIOD, &period);
   }
-  m.skeleton->bss->period = 1'000'000'000 / hz;
+  m.skeleton->bss->period = 1'000'000'000 / slowest_hz;
 }
 
 // Stopping the clocks waits for each CPU in turn, and one that the host does not run keeps it

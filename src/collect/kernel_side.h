@@ -83,7 +83,8 @@ class KernelSide {
   [[nodiscard]] bool rests(uint32_t which) const;  // these and no others do, as far as they may
   Result<> enable();
   // Of the sampling clock, while it runs.
-  void set_frequency(uint64_t hz);
+  // `slowest_hz`: what it goes back to, where this is for a moment only.
+  void set_frequency(uint64_t hz, uint64_t slowest_hz);
   uint64_t disable();  // no sample after this moment, CLOCK_MONOTONIC
 
   // Attaches programs that count the calls of these functions, by what the options allow; takes

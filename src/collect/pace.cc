@@ -17,24 +17,30 @@ Pace::Pace(uint64_t hz, double share, uint64_t now)
     : asked_hz_(hz), share_(share), hz_(hz), since_(now) {}
 
 uint64_t Pace::look(uint64_t samples, uint64_t took_ns, uint64_t now) {
-  if (samples < samples_ + enough_samples) return hz_;
+  if (samples < samples_ + enough_samples) return hz();
   const double late =
       static_cast<double>(took_ns - took_ns_) / static_cast<double>(samples - samples_);
   samples_ = samples;
   took_ns_ = took_ns;
   // That they are dear is met at once; that this is over must show twice.
   sample_ns_ = late > sample_ns_ ? late : (sample_ns_ + late) / 2;
-  if (sample_ns_ <= 0) return hz_;
+  if (sample_ns_ <= 0) return hz();
   const double most = std::max(share_ * 1e9 / sample_ns_, static_cast<double>(slowest_hz));
   const auto asked = static_cast<double>(asked_hz_);
   const double wanted = std::min(most, asked);
   const auto current = static_cast<double>(hz_);
   // What a sample takes is an estimate that never rests.
-  if (std::abs(wanted - current) < worth_changing * current) return hz_;
+  if (std::abs(wanted - current) < worth_changing * current) return hz();
   ticks_ = ticks(now);
   since_ = now;
   hz_ = static_cast<uint64_t>(wanted);
-  return hz_;
+  return hz();
+}
+
+void Pace::hurry(bool on, uint64_t now) {
+  ticks_ = ticks(now);
+  since_ = now;
+  hurries_ = on;
 }
 
 double Pace::cost() const {
@@ -42,7 +48,7 @@ double Pace::cost() const {
 }
 
 double Pace::ticks(uint64_t now) const {
-  return ticks_ + static_cast<double>(hz_) * static_cast<double>(now - since_) / 1e9;
+  return ticks_ + static_cast<double>(hz()) * static_cast<double>(now - since_) / 1e9;
 }
 
 }  // namespace pkprof

@@ -77,6 +77,11 @@ size_t Turns::look(CostMeter& cost, uint64_t now) {
   return failed;
 }
 
+void Turns::begin_anew(uint64_t now) {
+  turn_ = budget_.anew();
+  next_ = now + (on_ ? turn_.on_ns : 0);
+}
+
 void Turns::stop(uint64_t now) {
   watched_ns_ = watched_ns(now);
   if (on_ || some_stayed_) kernel_.watch(group_, false);

@@ -20,6 +20,8 @@ class Turns {
 
   // From here on they are others.
   void set(double share, uint64_t period_ns) { budget_.set(share, period_ns); }
+  // Some of the hooks are to be on no more: what is left of a pause was for what they took.
+  void begin_anew(uint64_t now);
   [[nodiscard]] bool is_due(uint64_t now) const { return now >= next(); }
   // Ends a turn or a pause that is over. Returns how many hooks could not be attached again.
   size_t look(CostMeter& cost, uint64_t now);
@@ -27,6 +29,7 @@ class Turns {
 
   [[nodiscard]] bool on() const { return on_; }
   [[nodiscard]] double takes() const { return budget_.takes(); }  // of a CPU's time
+  [[nodiscard]] double duty() const { return budget_.duty(); }    // of the time, that they are on
   // When look() has something to do.
   [[nodiscard]] uint64_t next() const {
     return on_ || some_stayed_ ? std::min(next_, glance_) : next_;

@@ -139,6 +139,19 @@ TEST(Budget, WhatIsNotWorthTurningStaysOn) {
   }
 }
 
+// Where those that cost most are on no more, a pause that was for them is not waited for.
+TEST(Budget, OtherHooksHaveAShortTurnOfTheirOwn) {
+  Budget budget(0.001, kPeriod, 1);
+  Machine machine{{3'000'000}};
+  machine.live(budget, 1);
+  EXPECT_LT(budget.duty(), 0.01);
+  const Budget::Turn turn = budget.anew();
+  EXPECT_EQ(turn.off_ns, 0);
+  EXPECT_NEAR(static_cast<double>(turn.on_ns), 20 * kPeriod, kPeriod);
+  machine.runs[0] += 150;  // three quarters of their share
+  EXPECT_EQ(budget.next(machine.runs, kRunNs, turn.on_ns).off_ns, 0);
+}
+
 TEST(Budget, WhenTheStormIsOverTheyStayOnAgain) {
   Budget budget(0.01, kPeriod, 1);
   Machine machine{{1'000'000}};

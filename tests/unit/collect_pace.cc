@@ -67,6 +67,21 @@ TEST(Pace, SmallChangesAreNone) {
   EXPECT_EQ(samples.come(pace, 9'600, 2 * second), 500);
 }
 
+TEST(Pace, InAHurryItTicksAsAskedFor) {
+  Pace pace(997, 0.005, 0);
+  Samples samples;
+  EXPECT_EQ(samples.come(pace, 10'000, second), 500);
+  pace.hurry(true, 2 * second);
+  EXPECT_EQ(pace.hz(), 997);
+  EXPECT_EQ(samples.come(pace, 20'000, 3 * second), 997);
+  EXPECT_EQ(pace.unhurried_hz(), 250);
+  EXPECT_NEAR(pace.cost(), 0.005, 1e-4);
+  EXPECT_DOUBLE_EQ(pace.ticks(4 * second), 997 + 500 + 2 * 997);
+  pace.hurry(false, 4 * second);
+  EXPECT_EQ(pace.hz(), 250);
+  EXPECT_DOUBLE_EQ(pace.ticks(5 * second), 997 + 500 + 2 * 997 + 250);
+}
+
 TEST(Pace, ThereIsALeastFrequency) {
   Pace pace(997, 0.0001, 0);
   Pace slow(19, 0.0001, 0);
