@@ -155,12 +155,24 @@ TEST(Page, SaysWhatTheLogSays) {
   for (const char* line :
        {"2026-01-01: Linux 6.1",
         "| UDP flood | 50.0 k packets/s | – | 0.980 (0.980–0.980) | 0.978 (0.978–0.978) |",
-        "| UDP flood | pkprof | bare | 0.002 (0.002 to 0.002) | 0.01 | met, not certain |",
+        "| UDP flood | pkprof | bare | 0.002 (0.002 to 0.002) | 1 | 0.01 | met, not certain |",
         "| about 0.40 | about 0.20 | 0.980 | 0.978 | – |",
         "`perf` was skipped: perf is not installed",
         "`udp` with `pkprof`: 1 slices failed; the last: a \\| and &lt;b>"}) {
     EXPECT_NE(page.find(line), std::string::npos) << line << "\nis not in\n" << page;
   }
+}
+
+TEST(Page, RunsOfOneKindAreOneLine) {
+  const auto one =
+      run_of({slice(kPlain, 1, 50000), slice("bare", 1, 49000), slice("bare", 3, 49000)});
+  auto other = run_of({slice(kPlain, 1, 50000), slice("bare", 1, 49000)});
+  auto later = other;
+  later.info.date = "2026-01-02";
+  const std::string page = page_text({one, other, one, later});
+  EXPECT_NE(page.find("; 3 runs of 1 to 3 rounds; slices of "), std::string::npos) << page;
+  EXPECT_NE(page.find("; 1 round; slices of "), std::string::npos) << page;
+  EXPECT_EQ(page.find("*wait*"), std::string::npos) << page;
 }
 
 TEST(Table, SaysWhatTheLogSays) {

@@ -74,30 +74,68 @@ std::string gap_text(const Gap& gap) {
   return one(gap.median) + " (" + one(gap.from) + " to " + one(gap.to) + ")";
 }
 
+// "1 round", "3 runs of 1 to 6 rounds".
+std::string rounds_text(const std::vector<int>& rounds) {
+  const auto [least, most] = std::ranges::minmax(rounds);
+  std::string out = rounds.size() == 1 ? "" : std::to_string(rounds.size()) + " runs of ";
+  if (least != most) out += std::to_string(least) + " to ";
+  return out + std::to_string(most) + (most == 1 ? " round" : " rounds");
+}
+
+// Runs that differ in nothing but how many rounds they have are told in one line.
 std::string runs_text(const std::vector<Run>& runs, const Summary& summary) {
-  std::string out;
+  struct Kind {
+    std::string where;
+    std::string how;
+    std::vector<int> rounds;
+  };
+  std::vector<Kind> kinds;
   for (const Run& run : runs) {
     const RunInfo& i = run.info;
-    std::string tools;
-    for (const std::string& tool : i.tools) tools += (tools.empty() ? "" : "; ") + clean(tool);
-    size_t rounds = 0;
-    for (const Slice& s : run.slices) {
-      if (s.variant != kPlain) rounds = std::max(rounds, static_cast<size_t>(s.round));
+    std::string where = clean(i.date) + ": Linux " + clean(i.kernel) + ", " +
+                        std::to_string(i.cpus) + " CPUs (" + clean(i.cpu) + "), " +
+                        std::to_string(i.memory_mb) + " MiB";
+    std::string how = "slices of " + number(i.seconds) + " s" +
+                      (i.lead > 0 ? " after " + number(i.lead) + " s of the load" : "") +
+                      (i.settle > 0 ? " and " + number(i.settle) + " s of the profiler" : "") +
+                      (i.awake ? "; idle CPUs do not halt" : "; idle CPUs halt");
+    for (const std::string& tool : i.tools) how += "; " + clean(tool);
+    int rounds = 0;
+    for (const Slice& s : run.slices)
+      if (s.variant != kPlain) rounds = std::max(rounds, s.round);
+    const auto same = std::ranges::find_if(
+        kinds, [&](const Kind& k) { return k.where == where && k.how == how; });
+    if (same != kinds.end()) {
+      same->rounds.push_back(rounds);
+    } else {
+      kinds.push_back({std::move(where), std::move(how), {rounds}});
     }
-    out += "- " + clean(i.date) + ": Linux " + clean(i.kernel) + ", " + std::to_string(i.cpus) +
-           " CPUs (" + clean(i.cpu) + "), " + std::to_string(i.memory_mb) + " MiB; " +
-           std::to_string(rounds) + (rounds == 1 ? " round" : " rounds") + ", slices of " +
-           number(i.seconds) + " s" +
-           (i.lead > 0 ? " after " + number(i.lead) + " s of the load" : "") +
-           (i.settle > 0 ? " and " + number(i.settle) + " s of the profiler" : "") +
-           (i.awake ? "; idle CPUs do not halt" : "; idle CPUs halt");
-    out += tools.empty() ? ".\n" : "; " + tools + ".\n";
   }
+  std::string out;
+  for (const Kind& k : kinds)
+    out += "- " + k.where + "; " + rounds_text(k.rounds) + "; " + k.how + ".\n";
   std::string frequencies;
   for (const int hz : summary.frequencies()) {
     frequencies += (frequencies.empty() ? "" : ", ") + std::to_string(hz);
   }
   return out + "\nSamples per second and CPU: " + frequencies + ".\n";
+}
+
+// Of variants that are there to find out what the others cost.
+std::string diagnostics_text(const std::vector<Run>& runs) {
+  std::string out;
+  for (const VariantInfo& v : variants_of(runs)) {
+    if (v.name == "wait")
+      out +=
+          " *wait* does nothing, either, but takes 25 us for it, as long as a sample of a kernel "
+          "stack takes where the workload has filled the caches: what it costs to be interrupted "
+          "for so long, whatever is done meanwhile.";
+    if (v.name == "looks")
+      out +=
+          " *looks* is *bare* with an empty program at each of the four tracepoints that pkprof "
+          "has hooks on and a packet of the flood passes: what it costs to look there at all.";
+  }
+  return out;
 }
 
 // One row a workload, one column a profiler.
@@ -120,7 +158,7 @@ std::string ratios_text(const std::vector<Run>& runs, const Summary& summary, in
 }
 
 std::string targets_text(const std::vector<Run>& runs, const Summary& summary, int hz) {
-  std::string out = header({"workload", "", "under", "by", "at most", ""});
+  std::string out = header({"workload", "", "under", "by", "rounds", "at most", ""});
   bool any = false;
   for (const WorkloadInfo& w : workloads_of(runs)) {
     for (const Target& t : targets_for(w.name)) {
@@ -129,8 +167,8 @@ std::string targets_text(const std::vector<Run>& runs, const Summary& summary, i
       any = true;
       std::array<char, 20> limit = {};
       std::snprintf(limit.data(), limit.size(), "%.2f", t.limit);
-      out += row(
-          {clean(w.title), t.variant, t.reference, gap_text(*gap), limit.data(), verdict(t, *gap)});
+      out += row({clean(w.title), t.variant, t.reference, gap_text(*gap),
+                  std::to_string(gap->rounds), limit.data(), verdict(t, *gap)});
     }
   }
   return any ? out : "";
@@ -204,11 +242,8 @@ std::string page_text(const std::vector<Run>& runs) {
       "than to answer a request, and less long where timer interrupts come often, so what would "
       "be measured is that. "
       "*bare* is an empty program on the same clock: what sampling itself costs here, in timer "
-      "interrupts above all. *wait* does nothing, either, but takes 25 us for it, as long as a "
-      "sample of a kernel stack takes where the workload has filled the caches: what it costs to "
-      "be interrupted for so long, whatever is done meanwhile. *looks* is *bare* with an empty "
-      "program at each of the four tracepoints that pkprof has hooks on and a packet of the flood "
-      "passes: what it costs to look there at all.\n";
+      "interrupts above all." +
+      diagnostics_text(runs) + "\n";
   for (const int hz : summary.frequencies()) {
     out += "\n## At " + std::to_string(hz) + " Hz\n\n" + ratios_text(runs, summary, hz);
   }
