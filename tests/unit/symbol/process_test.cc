@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that fork, exec, die, replace their files and live in containers.
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <thread>
 
@@ -101,6 +103,29 @@ TEST_F(Processes, RemovedAndGoneIsOneWarning) {
   child_->finish();
   EXPECT_EQ(symbols.find(1, main_).function, "");
   EXPECT_EQ(symbols.warnings().size(), 1U);
+}
+
+// A program that is started a thousand times a second is opened once, until it changes.
+TEST_F(Processes, AFileIsOpenedOnce) {
+  UserSymbols symbols;
+  start(symbols);
+  const UserMap map = symbols.find(1, main_).map;
+  const Fd watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  ASSERT_GE(::inotify_add_watch(watch.get(), binary_.c_str(), IN_OPEN), 0);
+  const auto was_opened = [&] {
+    char events[4096];
+    return ::read(watch.get(), events, sizeof events) > 0;
+  };
+  for (uint64_t process = 2; process < 10; ++process) {
+    symbols.add_map(process, map);
+    EXPECT_EQ(symbols.find(process, main_).function, "main");
+  }
+  EXPECT_FALSE(was_opened());
+  std::filesystem::last_write_time(
+      binary_, std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  symbols.add_map(10, map);
+  EXPECT_EQ(symbols.find(10, main_).function, "main");
+  EXPECT_TRUE(was_opened());
 }
 
 TEST_F(Processes, BuildIdDecidesWhereThereIsNoInode) {
