@@ -30,7 +30,9 @@ int pk_block_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 	/* Its hook ran where its end begins. */
 	if (place->at & PK_AT_COMPLETE)
 		return pk_charge_party(c, charge, c->done, PK_BASIS_SUBMITTER);
-	c->object = pk_done_here(c); /* after the last request, if no other comes */
+	if (c->busy) /* it has interrupted a slow path, which is at work on the CPU's account */
+		return pk_charge_owner(c, charge, pk_disk_object(), PK_BASIS_VOTED);
+	c->object = pk_done_in_run(c); /* after the last request, if no other comes */
 	c->guess = 1;
 	c->waits = 0;
 	pk_arm(c, charge, pk_softirq_runs(c, charge->vec), PK_PHASE_REQUEST);
@@ -203,7 +205,7 @@ int BPF_PROG(pk_block_rq_complete, struct request *rq, int error, unsigned int b
 	if (likely(c->armed != PK_PHASE_REQUEST && c->armed != PK_PHASE_ENTRY))
 		return 0;
 	/* In a hard interrupt in the middle of that softirq, it is not what was waited for. */
-	if (pk_preempt_bits(c, HARDIRQ_MASK) == 1)
+	if (c->busy || pk_preempt_bits(c, HARDIRQ_MASK) == 1)
 		return 0;
 	c->armed = PK_PHASE_NONE;
 	if (pk_same_run(c))

@@ -35,14 +35,31 @@ static __always_inline struct pk_cpu *pk_rare_hook(void)
 	return c;
 }
 
-/* A slow path begins, and ends: a sample that falls between is of pkprof's own work. */
-static __always_inline void pk_enter(struct pk_cpu *c)
+/* The same of those that are there where all of the time is measured. */
+static __always_inline struct pk_cpu *pk_measure_hook(void)
 {
+	struct pk_cpu *c = this_cpu();
+
+	c->measure_hits++;
+	return c;
+}
+
+/*
+ * A slow path on the CPU's account begins, and ends: a sample that falls between is of pkprof's own
+ * work. In a softirq it may have interrupted one of a process's, in its middle: then it keeps off.
+ */
+static __always_inline bool pk_enter(struct pk_cpu *c)
+{
+	if (unlikely(c->busy))
+		return false;
 	c->busy = 1;
+	barrier();
+	return true;
 }
 
 static __always_inline void pk_leave(struct pk_cpu *c)
 {
+	barrier();
 	c->busy = 0;
 }
 

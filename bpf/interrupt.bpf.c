@@ -381,7 +381,13 @@ int BPF_PROG(pk_hrtimer_interrupt, struct hrtimer *timer)
 		party = pk_sleeper_of(plain);
 		basis = PK_BASIS_OWNER;
 	} else {
-		party = pk_timer_noted(plain);
+		party = pk_timer_party(plain, irq_window);
+		if (party == PK_UNWATCHED_PARTY) {
+			party = pk_timers_object();
+			basis = PK_BASIS_VOTED;
+		} else if (irq_window != 1) {
+			pk_vote(c, pk_timers_object(), party, 1, PK_VOTE_FADES);
+		}
 	}
 	pk_turn_to(c, function, party, basis);
 	return 0;
@@ -403,7 +409,7 @@ int BPF_PROG(pk_hrtimer_start, struct hrtimer *timer)
 	/* One that starts itself anew, when it expires, stays whose it was. */
 	party = pk_party_now(c);
 	if (party)
-		pk_note_timer(plain, party);
+		pk_note_timer(plain, irq_window, party);
 	return 0;
 }
 

@@ -135,8 +135,13 @@ struct path {
 
 struct socket;
 
+typedef struct {
+	int owned; /* a process has it in its hands */
+} socket_lock_t;
+
 struct sock {
 	struct sock_common __sk_common;
+	socket_lock_t sk_lock;
 	struct socket *sk_socket;
 	__u16 sk_type;
 	__u16 sk_protocol;

@@ -36,13 +36,13 @@ int pk_measure_run(struct pk_cpu *c)
 SEC("?raw_tp/sched_switch")
 int pk_sched_switch(void *ctx)
 {
-	return pk_measure_run(pk_rare_hook());
+	return pk_measure_run(pk_measure_hook());
 }
 
 SEC("?raw_tp/softirq_entry")
 int pk_softirq_entry(void *ctx)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_measure_hook();
 
 	c->softirq_off = c->irq_sum;
 	c->softirq_since = started ? bpf_ktime_get_ns() : 0;
@@ -57,7 +57,7 @@ SEC("?raw_tp/softirq_exit")
 int pk_softirq_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_measure_hook();
 	__u64 ran_on, took;
 	__u16 vec = ctx->args[0];
 

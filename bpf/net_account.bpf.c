@@ -15,15 +15,17 @@ static __always_inline void pk_net_arm(struct pk_cpu *c, struct pk_place *place,
 }
 
 /* To each receiver of one packet an equal part of what was common to all. */
-static __noinline int pk_net_share(struct pk_cpu *c, __u32 n)
+static __noinline int pk_net_share(struct pk_cpu *c)
 {
 	struct pk_charge part;
+	__u32 n;
 
-	if (!c || !n)
+	if (!c || !c->receivers)
 		return 0;
+	n = c->receivers < PK_RECEIVERS ? c->receivers : PK_RECEIVERS;
 	part = c->charge;
 	part.ns = c->charge.ns / n;
-	for (__u32 i = 0; i < 4; i++) {
+	for (__u32 i = 0; i < PK_RECEIVERS; i++) {
 		if (i >= n)
 			break;
 		if (i == n - 1)
@@ -51,7 +53,7 @@ static __noinline int pk_net_disown(struct pk_cpu *c)
 /* The socket whose account may keep the charge until a process comes for it; 0: none. */
 static __always_inline __u64 pk_net_heir(struct pk_cpu *c)
 {
-	if (c->receivers > 0 && c->receivers <= 4)
+	if (c->receivers)
 		return c->sockets[0];
 	/*
 	 * Read for itself: where one number is in two registers, Linux 6.1's verifier takes states
@@ -88,8 +90,8 @@ int pk_net_close(struct pk_cpu *c)
 	heir = pk_net_heir(c);
 	if (!c->charge.samples) {
 		/* Nothing but what the packet brought along. */
-	} else if (c->receivers > 0 && c->receivers <= 4) {
-		pk_net_share(c, c->receivers);
+	} else if (c->receivers) {
+		pk_net_share(c);
 	} else if (heir) {
 		if (c->listener)
 			pk_vote(c, heir, c->listener, 1, PK_VOTE_FAILING);
@@ -375,13 +377,15 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 	} else if (place->vec == PK_VEC_HRTIMER || place->vec == PK_VEC_TASKLET) {
 		phase = PK_PHASE_TRANSMIT;
 		charge->reason = PK_UNTRACKED;
+		if (place->foreign) /* inside one that is none of a socket's: anybody's */
+			return pk_charge_nobody(c, charge, PK_UNTRACKED);
 		/* After the last timer of the run. Before that, a timer may be anybody's. */
 		if (place->vec == PK_VEC_HRTIMER && place->unlock + 1 == place->depth) {
 			c->object = pk_socket_expiring(c, PK_VEC_HRTIMER);
 			c->waits = 1;
 		}
-		/* Between tasklets or after the last. Inside one that is not TCP's, anybody's. */
-		if (place->vec == PK_VEC_TASKLET && !place->foreign) {
+		/* Between tasklets or after the last. */
+		if (place->vec == PK_VEC_TASKLET) {
 			c->object = pk_deferred_sender(c);
 			c->guess = 1;
 		}

@@ -13,9 +13,8 @@ static __noinline int pk_handover_slow(struct pk_cpu *c, __u64 skb)
 	struct pk_packet_info *info = pk_info(c);
 	__u64 object;
 
-	if (!c)
+	if (!c || !pk_enter(c))
 		return 0;
-	pk_enter(c);
 	if (!pk_same_run(c)) {
 		pk_net_close(c);
 	} else if (c->armed == PK_PHASE_BEFORE || c->armed == PK_PHASE_ENTRY) {
@@ -69,9 +68,8 @@ static __noinline int pk_receive_slow(struct pk_cpu *c, __u64 skb)
 	struct pk_packet_info *info = pk_info(c);
 	__u64 object;
 
-	if (!c)
+	if (!c || !pk_enter(c))
 		return 0;
-	pk_enter(c);
 	pk_parse_packet(skb, true, info);
 	if (!c->armed) {
 		/* only the packet's own account, below */
@@ -116,15 +114,24 @@ int BPF_PROG(pk_netif_receive_skb, struct sk_buff *skb)
 	return pk_receive_slow(c, plain);
 }
 
+/* One of several. There is room for a few: of more, each is among them with the same chance. */
+static __always_inline void pk_net_receiver(struct pk_cpu *c, __u64 object)
+{
+	__u32 n = c->receivers++, at = n;
+
+	if (n >= PK_RECEIVERS)
+		at = bpf_get_prandom_u32() % (n + 1);
+	if (at < PK_RECEIVERS)
+		c->sockets[at & (PK_RECEIVERS - 1)] = object;
+}
+
 int pk_socket_slow(struct pk_cpu *c, __u64 sk)
 {
 	bool packet_socket;
 	__u64 object;
-	__u32 n;
 
-	if (!c)
+	if (!c || !pk_enter(c))
 		return 0;
-	pk_enter(c);
 	if (!pk_same_run(c)) {
 		pk_net_close(c);
 		goto out;
@@ -147,10 +154,8 @@ int pk_socket_slow(struct pk_cpu *c, __u64 sk)
 		goto out;
 	}
 	object = pk_net_socket(c, sk);
-	n = c->receivers;
-	if (c->shared && !packet_socket && n < 4) {
-		c->sockets[n & 3] = object;
-		c->receivers = n + 1;
+	if (c->shared && !packet_socket) {
+		pk_net_receiver(c, object);
 		goto out;
 	}
 	pk_net_settle(c, object);
@@ -190,9 +195,8 @@ static __noinline int pk_drop_slow(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 	__u64 *owner, object;
 	bool first;
 
-	if (!c)
+	if (!c || !pk_enter(c))
 		return 0;
-	pk_enter(c);
 	/* While no hook says which packet it is: one that got to a socket is the one that was waited for. */
 	first = rx_sk && c->resting & PK_REST_PACKETS && !c->packet &&
 		(c->armed == PK_PHASE_BEFORE || c->armed == PK_PHASE_ENTRY ||

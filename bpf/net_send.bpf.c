@@ -10,9 +10,8 @@ static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 {
 	struct pk_packet_info *info = pk_info(c);
 
-	if (!c)
+	if (!c || !pk_enter(c))
 		return 0;
-	pk_enter(c);
 	if (!pk_same_run(c)) {
 		pk_net_close(c);
 		goto out;
@@ -59,9 +58,11 @@ int BPF_PROG(pk_net_dev_queue, struct sk_buff *skb)
 	if (unlikely(c->armed))
 		return pk_queue_slow(c, pk_plain(c, skb), *(volatile __u64 *)&c->tx_sk);
 	/* A process that sends takes what was done for its socket: acknowledgements, windows. */
-	if (sk)
-		return pk_socket_taken(c, ctx, sk);
-	return 0;
+	if (!sk || likely(!pk_may_have_account(c, sk)))
+		return 0;
+	if (sk->sk_protocol == IPPROTO_TCP && !pk_is_used(sk))
+		return 0;
+	return pk_socket_taken(c, ctx, sk);
 }
 
 SEC("?tp_btf/qdisc_dequeue")

@@ -33,8 +33,8 @@ int BPF_PROG(pk_sock_recvmsg, struct socket *sock, void *msg, int flags, int ret
 }
 
 /*
- * Opening and closing. In a process, it is the owner that does so, and may be gone before anyone
- * asks; in a softirq, a handshake has found its socket.
+ * Opening and closing. In a process that holds it, it is the owner that does so, and may be gone
+ * before anyone asks; else a handshake has found its socket.
  */
 SEC("?tp_btf/inet_sock_set_state")
 int BPF_PROG(pk_inet_sock_set_state, struct sock *sk)
@@ -42,12 +42,13 @@ int BPF_PROG(pk_inet_sock_set_state, struct sock *sk)
 	struct pk_cpu *c = pk_rare_hook();
 	__u64 object;
 
-	if (pk_serving_softirq(c) != 0)
+	if (pk_serving_softirq(c) != 0 || !pk_is_used(sk))
 		return pk_socket_found(c, sk);
 	if (bpf_get_current_task_btf()->flags & PF_KTHREAD)
 		return 0;
 	object = pk_sock_object(pk_plain(c, sk));
-	pk_enter(c);
+	if (!pk_enter(c))
+		return 0;
 	if (pk_on_account(object)) {
 		pk_take(c, ctx, object, PK_BASIS_OWNER);
 	} else {

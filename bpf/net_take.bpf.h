@@ -7,6 +7,25 @@
 #include "net.bpf.h"
 #include "served.bpf.h"
 
+/* A kernel thread that takes (a disk's that lies behind a network) does so for those it works for. */
+static __noinline int pk_thread_takes(struct pk_cpu *c, __u64 object)
+{
+	struct pk_key who = { .syscall = PK_NO_SYSCALL };
+	__u32 basis = PK_BASIS_PROVISIONAL;
+
+	if (!c)
+		return 0;
+	who.served = pk_thread_party(bpf_get_current_task(), &basis);
+	if (!who.served || who.served == PK_UNWATCHED_PARTY) {
+		who.served = PK_UNCLAIMED + PK_UNTRACKED;
+		basis = PK_BASIS_PROVISIONAL;
+	}
+	who.served_kind = who.served & PK_OBJECT ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
+	who.basis = basis;
+	who.reason = PK_UNTRACKED;
+	return pk_attribute(c, object, &who);
+}
+
 /*
  * The current process has its hands on a socket that has work on account: it is the one the work
  * was for. Its call path, down to the system call, goes with it.
@@ -21,20 +40,29 @@ static __noinline int pk_take(struct pk_cpu *c, void *ctx, __u64 object, __u8 ba
 
 	if (!c)
 		return 0;
+	if (task->flags & PF_KTHREAD)
+		return pk_thread_takes(c, object);
 	who.served = pk_current_label(c, task);
-	if (!(task->flags & PF_KTHREAD)) {
-		pk_current_syscall(task, &who);
-		s = bpf_map_lookup_elem(&scratch, &one);
-		if (s && !config.measure)
-			who.ustack = pk_user_stack(c, ctx, &s->stack);
-		who.exec_id = task->self_exec_id;
-	}
+	pk_current_syscall(task, &who);
+	s = bpf_map_lookup_elem(&scratch, &one);
+	if (s && !config.measure)
+		who.ustack = pk_user_stack(c, ctx, &s->stack);
+	who.exec_id = task->self_exec_id;
 	if (basis == PK_BASIS_OWNER)
 		who.served = pk_process_of(task); /* whoever closes it, it was for all of them */
 	pk_attribute(c, object, &who);
 	owner = pk_process_of(task);
 	bpf_map_update_elem(&owners, &object, &owner, BPF_ANY);
 	return 0;
+}
+
+/*
+ * Is this connection in the hands of the process at work? If not, a process may yet be at work on it:
+ * one that hands the kernel packets of others, through a tun device.
+ */
+static __always_inline bool pk_is_used(struct sock *sk)
+{
+	return sk->sk_lock.owned;
 }
 
 /* Is anything on account in this socket's slot? The one test that every call pays. */
@@ -58,9 +86,8 @@ static __always_inline int pk_socket_taken(struct pk_cpu *c, void *ctx, struct s
 	object = pk_sock_object(pk_plain(c, sk));
 	if (!pk_on_account(object))
 		return 0;
-	if (pk_serving_softirq(c))
+	if (pk_serving_softirq(c) || !pk_enter(c))
 		return 0;
-	pk_enter(c);
 	pk_take(c, ctx, object, PK_BASIS_CONSUMED);
 	pk_leave(c);
 	return 0;

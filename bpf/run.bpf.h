@@ -43,12 +43,9 @@ static __always_inline __u32 pk_softirq_runs(struct pk_cpu *c, __u8 vec)
 /* Are these bits set in this CPU's preempt_count? -1 when it cannot be told. */
 static __always_inline int pk_preempt_bits(struct pk_cpu *c, __u32 bits)
 {
-	__u32 count = 0;
+	__u32 count = pk_preempt_count(c);
 
-	if (!c->percpu || !config.preempt_count)
-		return -1;
-	bpf_probe_read_kernel(&count, sizeof(count), (void *)(c->percpu + config.preempt_count));
-	return (count & bits) != 0;
+	return count == ~0U ? -1 : (count & bits) != 0;
 }
 
 static __always_inline int pk_serving_softirq(struct pk_cpu *c)
@@ -115,10 +112,22 @@ static __always_inline bool pk_same_run(struct pk_cpu *c)
 	return runs == c->runs;
 }
 
-/* The party of the disk request that this very interrupt completed last; 0: it did none. */
-static __always_inline __u64 pk_done_here(struct pk_cpu *c)
+/* The party of the disk request that was completed last, if no device and no softirq came since. */
+static __always_inline __u64 pk_done_in_run(struct pk_cpu *c)
 {
 	return c->done && c->done_in == pk_interrupts(c) ? c->done : 0;
+}
+
+/*
+ * The party of the disk request that this very interrupt completed last; 0: it did none. The clock's
+ * interrupts and those of other CPUs are not in that count, and did not.
+ */
+static __always_inline __u64 pk_done_here(struct pk_cpu *c)
+{
+	if (pk_preempt_bits(c, HARDIRQ_MASK | NMI_MASK) != 0 &&
+	    (!c->irq_since || c->irq.kind != PK_EXACT_DEVICE))
+		return 0;
+	return pk_done_in_run(c);
 }
 
 #endif

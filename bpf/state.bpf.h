@@ -190,6 +190,7 @@ extern volatile __u64 started; /* ktime of the start: a first sample stands for 
 extern volatile __u64 stopped; /* ktime of the end, for those who come to read later; 0: it goes on */
 extern volatile __u64 period; /* ns between samples now */
 extern volatile __u32 window; /* 0: the hooks are off; else a number, each time a new one */
+extern volatile __u32 timer_window; /* the same of those on timers: a rest of others does not end it */
 extern volatile __u32 irq_window; /* the same of the hooks on interrupts */
 extern volatile __u32 disk_window; /* and of those on disk requests */
 extern volatile __u32 resting; /* enum pk_rest: hooks that are off since nothing needs them */
@@ -206,14 +207,32 @@ static __always_inline struct pk_cpu *this_cpu(void)
 	return &cpus[cpu & (PK_MAX_CPUS - 1)];
 }
 
+/* This CPU's preempt_count; ~0 when it is not known where that is. */
+static __always_inline __u32 pk_preempt_count(struct pk_cpu *c)
+{
+	__u32 count = ~0U;
+
+	if (c->percpu && config.preempt_count)
+		bpf_probe_read_kernel(&count, sizeof(count),
+				      (void *)(c->percpu + config.preempt_count));
+	return count;
+}
+
 /*
- * What interrupts what: the sampler a hook on a hard interrupt, that one on a softirq's end, that a
- * hook elsewhere. Each has memory of its own, or it would find the other's there when it goes on.
+ * What interrupts what: the sampler a hook in a hard interrupt, that one in a softirq, that one in a
+ * process. Each has memory of its own, or it would find the other's there when it goes on.
  */
 static __always_inline __u32 pk_level(struct pk_cpu *c)
 {
-	__u32 level = c->sampling ? 1 : c->irq_since ? 2 : c->measuring ? 3 : 0;
+	__u32 count, level;
 
+	if (c->sampling)
+		return 1;
+	count = pk_preempt_count(c);
+	if (count == ~0U)
+		level = c->irq_since ? 2 : c->measuring ? 3 : 0;
+	else
+		level = count & (HARDIRQ_MASK | NMI_MASK) ? 2 : count & SOFTIRQ_OFFSET ? 3 : 0;
 	return level & (PK_LEVELS - 1);
 }
 

@@ -55,7 +55,7 @@ int pk_timer_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 	function = pk_timer_function(c->expiring);
 	if (function && function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT])
 		return pk_charge_party(c, charge, pk_sleeper(c, c->expiring), PK_BASIS_OWNER);
-	party = pk_timer_noted(c->expiring);
+	party = pk_timer_party(c->expiring, timer_window);
 	return pk_charge_party(c, charge, party, PK_BASIS_QUEUER);
 }
 
@@ -65,22 +65,26 @@ int BPF_PROG(pk_timer_start, struct timer_list *timer)
 {
 	struct pk_cpu *c = pk_hook();
 	__u64 function = (__u64)timer->function;
+	__u64 party;
 
 	if (function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT] ||
 	    function == addresses.timer_function[PK_TIMER_RETRANSMIT] ||
 	    function == addresses.timer_function[PK_TIMER_DELACK] ||
 	    function == addresses.timer_function[PK_TIMER_KEEPALIVE])
 		return 0;
-	pk_note_timer(pk_plain(c, timer), pk_party_now(c));
+	party = pk_party_now(c);
+	/* One that starts itself anew, when it expires, stays whose it was. */
+	if (!party && c->expiring == (__u64)timer)
+		return 0;
+	pk_note_timer(pk_plain(c, timer), timer_window, party);
 	return 0;
 }
 
 /* A socket's timer, and an account waits that it may settle. */
 static __noinline int pk_timer_slow(struct pk_cpu *c, __u64 socket, __u8 vec)
 {
-	if (!c || !socket)
+	if (!c || !socket || !pk_enter(c))
 		return 0;
-	pk_enter(c);
 	if (!pk_same_run(c)) {
 		pk_net_close(c);
 	} else {
@@ -106,7 +110,9 @@ static __noinline int pk_timer_calls(struct pk_cpu *c, __u8 vec)
 	function = vec == PK_VEC_HRTIMER ? 0 : pk_timer_function(timer);
 	if (function && function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT])
 		return pk_calls_are_for_party(c, pk_sleeper(c, timer), PK_BASIS_OWNER);
-	return pk_calls_are_for_party(c, pk_timer_noted(timer), PK_BASIS_QUEUER);
+	return pk_calls_are_for_party(
+		c, pk_timer_party(timer, vec == PK_VEC_HRTIMER ? irq_window : timer_window),
+		PK_BASIS_QUEUER);
 }
 
 /* What a timer can settle: what came before it, or before the vector was known. */

@@ -4,14 +4,25 @@
  * a sample meets it; its start and end need no hook.
  *
  * A piece that is queued again while it waits stays the first one's. A piece that its own work
- * queues anew stays that one's, too. What a timer queues is for whoever started the timer; what a
- * disk's interrupt queues, for whoever submitted the request that it was for, if hooks tell which.
+ * queues anew stays that one's, too. Work that was put off by a timer is for whoever put it off; what
+ * a disk's interrupt queues, for whoever submitted the request that it was for, if hooks tell which.
  */
 #include "hook.bpf.h"
 #include "party.bpf.h"
 #include "run.bpf.h"
 
 #include <bpf/bpf_tracing.h>
+
+/* Work that its own timer queues is for whoever started that; 0: it is none, or nobody's. */
+static __noinline __u64 pk_delayer(__u64 work)
+{
+	struct delayed_work *delayed = (void *)work;
+	__u64 function = (__u64)BPF_CORE_READ(delayed, timer.function);
+
+	if (!function || function != addresses.known[PK_KNOWN_DELAYED])
+		return 0;
+	return pk_timer_party(work + bpf_core_field_offset(struct delayed_work, timer), timer_window);
+}
 
 SEC("?tp_btf/workqueue_queue_work")
 int BPF_PROG(pk_workqueue_queue_work, unsigned int cpu, void *pwq, struct work_struct *work)
@@ -23,10 +34,11 @@ int BPF_PROG(pk_workqueue_queue_work, unsigned int cpu, void *pwq, struct work_s
 	if ((__u64)work->func == addresses.known[PK_KNOWN_LOOP])
 		return 0; /* a run of it is for all whose requests have come: see pk_worker_party */
 	party = pk_party_now(c);
-	if (!party && pk_in_interrupt(c))
-		party = pk_timer_noted(plain + bpf_core_field_offset(struct delayed_work, timer));
-	if (!party && !disk_window && pk_in_interrupt(c))
-		party = PK_UNWATCHED_PARTY;
+	if (!party && pk_in_interrupt(c)) {
+		party = pk_delayer(plain);
+		if (!party && (!disk_window || !irq_window))
+			party = PK_UNWATCHED_PARTY;
+	}
 	/* A disk says that it has room again, before its softirq says which requests have ended. */
 	if (!party && (__u64)work->func == addresses.known[PK_KNOWN_RUN_QUEUE])
 		party = pk_disk_object();

@@ -54,15 +54,27 @@ int BPF_PROG(pk_folio_dirty, struct folio *folio, struct address_space *mapping)
 	return pk_dirty_slow(c, plain, inode->i_ino, pages);
 }
 
-/* A kernel thread begins with a file, and is at it until it begins with another. */
+/* A worker begins with a file, and is at it until it begins with another, or the flush is over. */
 SEC("?tp_btf/writeback_single_inode_start")
 int BPF_PROG(pk_inode_written, struct inode *inode)
 {
 	struct pk_cpu *c = pk_rare_hook();
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	if (task->flags & PF_KTHREAD)
+	if (task->flags & PF_WQ_WORKER)
 		pk_note(pk_context_object(pk_plain(c, task)), pk_inode_object(pk_plain(c, inode)));
+	return 0;
+}
+
+/* What was put together for the last file has gone to the disk, too. */
+SEC("?tp_btf/writeback_pages_written")
+int BPF_PROG(pk_flush_done)
+{
+	struct pk_cpu *c = pk_rare_hook();
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (task->flags & PF_WQ_WORKER)
+		pk_note(pk_context_object(pk_plain(c, task)), 0);
 	return 0;
 }
 

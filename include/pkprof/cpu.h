@@ -10,6 +10,7 @@
 
 enum {
 	PK_LEVELS = 4,      /* of contexts that interrupt one another, rounded up to a power of two */
+	PK_RECEIVERS = 4,   /* of one packet that share what was done for it; a power of two */
 	PK_TOLD = 16,       /* labels that a CPU knows to be fresh in their table; a power of two */
 	PK_PENDING = 8,     /* votes of a level that a CPU keeps; a power of two */
 	PK_EXACT_ROWS = 8,  /* rows of exact time that a CPU keeps; a power of two */
@@ -83,8 +84,8 @@ struct pk_cpu {
 	__u64 object;    /* that gets the charge if no hook names a better one; 0 for none */
 	__u64 listener;  /* on whose behalf, if .object is a connection that is never accepted */
 	__u64 carried;   /* number of the packet, if it came with an account of its own */
-	__u64 sockets[4]; /* receivers of a multicast packet so far */
-	__u32 receivers;
+	__u64 sockets[PK_RECEIVERS]; /* receivers of a multicast packet so far, or some of them */
+	__u32 receivers;  /* all of them */
 	__u32 runs;      /* softirq runs of this vector on this CPU, when the account was opened */
 	__u8 tap;        /* the sample was inside delivery to a packet socket */
 	__u8 shared;     /* packet for several receivers: split among them */
@@ -94,6 +95,7 @@ struct pk_cpu {
 
 	__u64 rare_hits; /* runs of hooks that no budget turns off */
 	__u64 disk_hits; /* of those on disk requests */
+	__u64 measure_hits; /* of those that measure all of the time */
 
 	/* The hard interrupt that is being handled; see interrupt.bpf.c. */
 	__u64 irq_hits;     /* runs of its hooks */

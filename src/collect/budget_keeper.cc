@@ -23,7 +23,7 @@ constexpr double hardly_any_sending = 1.0 / 64;
 // Of the samples that come in pauses, at most as many more for turns in which the clock hurries.
 constexpr double most_for_hurry = 0.25;
 
-constexpr uint64_t process_interval_ns = 1'000'000'000;
+constexpr uint64_t others_interval_ns = 1'000'000'000;
 
 // Of the budget. It is a promise of what a load loses, and a load that passes two CPUs, as packets
 // and their reader or a request and its answer do, pays on each of them: half of it is for a CPU.
@@ -41,13 +41,12 @@ double share_of_sampler(double budget) {
 BudgetKeeper::BudgetKeeper(KernelSide& kernel, const Options& options, HookOverhead overhead)
     : kernel_(kernel),
       options_(options),
-      cost_(CostMeter::ByGroup{kernel.hook_programs(HookGroup::always),
-                               kernel.hook_programs(HookGroup::work),
-                               kernel.hook_programs(HookGroup::disks),
-                               kernel.hook_programs(HookGroup::interrupts),
-                               {},
-                               kernel.hook_programs(HookGroup::calls)},
-            overhead),
+      cost_(
+          CostMeter::ByGroup{
+              kernel.hook_programs(HookGroup::always), kernel.hook_programs(HookGroup::work),
+              kernel.hook_programs(HookGroup::disks), kernel.hook_programs(HookGroup::interrupts),
+              kernel.hook_programs(HookGroup::measure), kernel.hook_programs(HookGroup::calls)},
+          overhead),
       pace_(options.frequency_hz, share_of_sampler(options.budget), 0) {}
 
 void BudgetKeeper::begin(uint64_t now) {
@@ -64,33 +63,42 @@ void BudgetKeeper::look_at_rest(const pk_stats& stats, uint64_t now) {
   uint32_t resting = 0;
   if (packets_->look(stats.network, stats.needed_packets, now)) resting |= PK_REST_PACKETS;
   if (sending_->look(stats.network, stats.needed_sending, now)) resting |= PK_REST_SENDING;
-  if (kernel_.rests(resting)) return;
+  resting = kernel_.may_rest(resting);
+  const uint32_t before = kernel_.resting();
+  if (resting == before) return;
   cost_.close();  // turning hooks on and off is not to be timed
   unhooked_ += kernel_.rest(resting);
-  if (resting & ~resting_) turns_.at(HookGroup::work).begin_anew(now);
-  resting_ = resting;
+  if (resting & ~before) turns_.at(HookGroup::work).begin_anew(now);
 }
 
-// Of a CPU's time, that this process takes of late. It runs on one CPU at a time, which may be the
-// one that pays most for all else.
-void BudgetKeeper::look_at_process(uint64_t now) {
-  if (now < process_since_ + process_interval_ns) return;
+// Of a CPU's time, what this process and the hooks that are always on take of late. The process
+// runs on one CPU at a time, which may be the one that pays most for all else.
+void BudgetKeeper::look_at_others(uint64_t now) {
+  if (now < others_since_ + others_interval_ns) return;
   const uint64_t used = cost_.user_ns();
-  if (process_since_)
-    process_takes_ =
-        static_cast<double>(used - process_ns_) / static_cast<double>(now - process_since_);
+  const std::vector<uint64_t> ran = kernel_.hook_runs(HookGroup::always);
+  if (others_since_) {
+    uint64_t most = 0;
+    for (size_t cpu = 0; cpu < ran.size(); ++cpu)
+      most = std::max(most, ran[cpu] - always_ran_[cpu]);
+    const double hooks_ns = static_cast<double>(most) * cost_.hook_ns(HookGroup::always);
+    others_take_ = (static_cast<double>(used - process_ns_) + hooks_ns) /
+                   static_cast<double>(now - others_since_);
+  }
   process_ns_ = used;
-  process_since_ = now;
+  always_ran_ = ran;
+  others_since_ = now;
 }
 
-// What the sampler and this process leave of the budget is the hooks'. Those on work have a half of
-// it, those on disks and on interrupts a quarter each, and each what the others do not take.
+// What the sampler, this process and the hooks that are always on leave of the budget is the
+// others'. Those on work have a half of it, those on disks and on interrupts a quarter each, and
+// each what the others do not take.
 void BudgetKeeper::share_out() {
   const uint64_t now = monotonic_ns();
   const pk_stats stats = kernel_.stats();
   if (const uint64_t hz = pace_.hz(); pace_.look(stats.timed, stats.timed_ns, now) != hz)
     kernel_.set_frequency(pace_.hz(), pace_.unhurried_hz());
-  look_at_process(now);
+  look_at_others(now);
   look_at_rest(stats, now);
   next_pace_ = (now / pace_interval_ns + 1) * pace_interval_ns;  // with the groups' glances
   std::map<HookGroup, double> shares = {
@@ -98,7 +106,7 @@ void BudgetKeeper::share_out() {
   // Where calls are counted nothing is in proportion: hooks that are off would leave some
   // unclaimed.
   if (options_.budget < 1 && !options_.calls) {
-    const double left = std::max(options_.budget * aimed_at - pace_.cost() - process_takes_,
+    const double left = std::max(options_.budget * aimed_at - pace_.cost() - others_take_,
                                  options_.budget * least_for_hooks);
     // Where all is measured, those on interrupts are on in any case, beside the budget.
     if (options_.measure) shares.erase(HookGroup::interrupts);

@@ -48,7 +48,7 @@ class BudgetKeeper {
 
  private:
   void share_out();
-  void look_at_process(uint64_t now);
+  void look_at_others(uint64_t now);
   void look_at_rest(const pk_stats& stats, uint64_t now);
   [[nodiscard]] bool is_scarce(HookGroup group) const;
   void hurry_in_scarce_turns(uint64_t now);
@@ -61,11 +61,12 @@ class BudgetKeeper {
   std::map<HookGroup, Turns> turns_;
   std::optional<Rest> packets_;  // hooks that are on while samples need them
   std::optional<Rest> sending_;
-  uint32_t resting_ = 0;        // of them, that are not on now
-  uint64_t next_pace_ = 0;      // when it is to be seen again what samples take
-  uint64_t process_since_ = 0;  // when this process's CPU time was looked at last
-  uint64_t process_ns_ = 0;     // then
-  double process_takes_ = 0;
+  uint64_t next_pace_ = 0;  // when it is to be seen again what samples take
+  // What no turn can make less: this process, and the hooks that are always on. Looked at last:
+  uint64_t others_since_ = 0;
+  uint64_t process_ns_ = 0;                      // its CPU time then,
+  std::vector<uint64_t> always_ran_;             // and how often those hooks had run, by CPU
+  double others_take_ = 0;                       // of a CPU's time
   uint64_t cost_window_end_ = 0;                 // of the window that is open
   std::map<HookGroup, uint64_t> next_cost_;      // when a window is to be opened for them again
   std::map<HookGroup, uint64_t> cost_interval_;  // after the last one

@@ -112,6 +112,7 @@ constexpr Address known_addresses[] = {
     {"tick_sched_timer", PK_KNOWN_TICK},
     {"perf_swevent_hrtimer", PK_KNOWN_PERF_CLOCK},
     {"wq_barrier_func", PK_KNOWN_BARRIER},
+    {"delayed_work_timer_fn", PK_KNOWN_DELAYED},
     {"rps_trigger_softirq", PK_KNOWN_STEER},
     {"trigger_rx_softirq", PK_KNOWN_STEER_BACK},
     {"blk_mq_run_work_fn", PK_KNOWN_RUN_QUEUE},
@@ -153,7 +154,11 @@ KnownFunctions find_functions(const KernelSymbols& symbols) {
             [](const pk_function& a, const pk_function& b) { return a.start < b.start; });
   // Entry 0 stays below every address, so that the search always stands on an entry.
   table.entries.insert(table.entries.begin(), pk_function{});
-  if (table.entries.size() > PK_FUNCTIONS) table.entries.resize(PK_FUNCTIONS);
+  if (table.entries.size() > PK_FUNCTIONS) {
+    table.missing.push_back(std::to_string(table.entries.size() - PK_FUNCTIONS) +
+                            " functions that there is no room for");
+    table.entries.resize(PK_FUNCTIONS);
+  }
   if (!found[PK_FN_SOFTIRQ]) table.missing.emplace_back("the softirq loop");
   if (!found[PK_FN_RECEIVE]) table.missing.emplace_back("packet reception");
   if (!found[PK_FN_TRANSMIT]) table.missing.emplace_back("packet transmission");

@@ -193,6 +193,9 @@ Result<Profile> Held::read() {
 
   profile.meta.degraded.insert(profile.meta.degraded.end(), degraded.begin(), degraded.end());
   for (const std::string& w : user_symbols.warnings()) profile.meta.degraded.push_back(w);
+  profile.meta.counters["shared objects forgotten"] = parties.forgotten();
+  profile.meta.counters["samples of objects forgotten"] = recorder.forgotten();
+  profile.meta.counters["owners of sockets without room"] = kernel_.owners_without_room();
   profile.meta.counters["processes with unreadable mappings"] = processes.unreadable();
   profile.meta.counters["samples without a stack for want of memory"] = recorder.without_stack();
   profile.meta.counters["ended processes without a row of their own"] = processes.folded();

@@ -93,6 +93,7 @@ constexpr Hook hooks[] = {
     {"pk_inode_dirty", dirtying, "writeback_dirty_inode_enqueue", 1, false, 0, HookGroup::always},
     {"pk_folio_dirty", sharing, "writeback_dirty_folio", 2, false, 0, HookGroup::work},
     {"pk_inode_written", flushing, "writeback_single_inode_start", 1, false, 0, HookGroup::always},
+    {"pk_flush_done", flushing, "writeback_pages_written", 1, false, 0, HookGroup::always},
     {"pk_journal_handle", journal, "jbd2_handle_start", 2, false, 0, HookGroup::always},
     {"pk_block_bio_queue", submitting, "block_bio_queue", 1, false, 0, HookGroup::disks},
     {"pk_block_split", sending_on, "block_split", 2, false, 0, HookGroup::disks},

@@ -306,7 +306,7 @@ Result<> KernelSide::attach() {
   }
   // Without hooks there is no pause to wait for, either.
   m.windows = 1;
-  m.skeleton->bss->window = m.windows;
+  m.skeleton->bss->window = m.skeleton->bss->timer_window = m.windows;
   m.skeleton->bss->disk_window = m.windows;
   m.skeleton->bss->irq_window = m.windows;
   for (auto& cpu : m.per_cpu()) cpu.window = cpu.disk_window = cpu.irq_window = m.windows;
@@ -402,6 +402,7 @@ size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying)
   size_t failed = 0;
   if (!on) {
     window = 0;
+    if (group == HookGroup::work) m.skeleton->bss->timer_window = 0;
     m.let_settle();
   }
   for (Impl::HookLink& h : m.hook_links) {
@@ -415,29 +416,30 @@ size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying)
     if (!h.link) ++failed;
   }
   if (on) window = ++m.windows;
+  if (on && group == HookGroup::work) m.skeleton->bss->timer_window = window;
   return failed;
 }
 
 // Without hooks that name sockets, the socket named last is not the packet's that the stack is at.
-uint32_t KernelSide::Impl::may_rest(uint32_t which) const {
+uint32_t KernelSide::may_rest(uint32_t which) const {
   const auto attached = [this](std::string_view program) {
-    return std::ranges::any_of(hook_links,
-                               [&](const HookLink& h) { return program == h.hook->program; });
+    return std::ranges::any_of(impl_->hook_links,
+                               [&](const Impl::HookLink& h) { return program == h.hook->program; });
   };
   const bool named = attached("pk_tcp_probe") &&
                      (attached("pk_sk_data_ready") || attached("pk_sock_def_readable"));
   return named ? which : which & ~static_cast<uint32_t>(PK_REST_PACKETS);
 }
 
-bool KernelSide::rests(uint32_t which) const {
-  return impl_->skeleton->bss->resting == impl_->may_rest(which);
+uint32_t KernelSide::resting() const {
+  return impl_->skeleton->bss->resting;
 }
 
 // What hooks said before they rested, or before a rest, does not hold after it: a new window.
 size_t KernelSide::rest(uint32_t which) {
   Impl& m = *impl_;
   auto& bss = *m.skeleton->bss;
-  const uint32_t resting = m.may_rest(which);
+  const uint32_t resting = may_rest(which);
   const bool on = bss.window != 0;
   size_t failed = 0;
   for (Impl::HookLink& h : m.hook_links) {

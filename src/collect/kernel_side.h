@@ -76,11 +76,12 @@ class KernelSide {
   // those whose programs are in `staying` are left as they are. Returns how many could not be
   // attached again.
   size_t watch(HookGroup group, bool on, std::span<const int> staying = {});
-  // Hooks on work that are to rest from now on (enum pk_rest), if they may here: the sampler does
-  // without them, also while their group is on. Returns how many of the others could not be
-  // attached again.
+  // Of hooks on work, enum pk_rest: those that may rest here, and those that do.
+  [[nodiscard]] uint32_t may_rest(uint32_t which) const;
+  [[nodiscard]] uint32_t resting() const;
+  // Those that may of these are to rest from now on, and no others: the sampler does without them,
+  // also while their group is on. Returns how many of the others could not be attached again.
   size_t rest(uint32_t which);
-  [[nodiscard]] bool rests(uint32_t which) const;  // these and no others do, as far as they may
   Result<> enable();
   // Of the sampling clock, while it runs.
   // `slowest_hz`: what it goes back to, where this is for a moment only.

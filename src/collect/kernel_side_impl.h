@@ -62,7 +62,6 @@ struct KernelSide::Impl {
   [[nodiscard]] int program_of(const Hook& hook) const;
   Link attach(const Hook& hook);
   static void let_settle();
-  [[nodiscard]] uint32_t may_rest(uint32_t which) const;  // enum pk_rest, of these
   uint64_t started = 0;
   uint32_t windows = 0;  // times that hooks were turned on
   uint64_t owners_without_room = 0;

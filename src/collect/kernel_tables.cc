@@ -279,6 +279,7 @@ std::vector<uint64_t> KernelSide::hook_runs(HookGroup group) const {
     runs[i] = group == HookGroup::work         ? cpu.hits
               : group == HookGroup::disks      ? cpu.disk_hits
               : group == HookGroup::interrupts ? cpu.irq_hits
+              : group == HookGroup::measure    ? cpu.measure_hits
               : group == HookGroup::calls      ? cpu.stats.calls
                                                : cpu.rare_hits;
   }

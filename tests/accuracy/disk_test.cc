@@ -123,8 +123,9 @@ TEST_F(DiskTest, PastThePageCache) {
   if (IsSkipped()) return;
   const int one = use("one", {"--mode", "direct", "--rate", "100", "--threads", "3"});
   const int other = use("other", {"--mode", "direct", "--rate", "100"});
-  const Observed seen = measure("O_DIRECT writing, 3:1", {{one, other}, hog_, {}, is_disk_work},
-                                {95, 5}, {.seconds = 14, .min_samples = 1000});
+  const Observed seen =
+      measure("O_DIRECT writing, 3:1", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
+              {.seconds = 14, .min_samples = 1500, .frequency_hz = 3989});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 
@@ -138,7 +139,7 @@ TEST_F(DiskTest, FullQueue) {
       use("other", {"--mode", "direct", "--rate", "100", "--scattered", "--chunk-kb", "1024"});
   const Observed seen =
       measure("O_DIRECT, many pieces, 3:1", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
-              {.seconds = 12, .min_samples = 400});
+              {.seconds = 12, .min_samples = 800, .frequency_hz = 3989});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 

@@ -2,6 +2,7 @@
 // The table of results: printed at the end, one row a scenario.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
@@ -65,9 +66,10 @@ void remark(const std::string& text);
 // the row's remark.
 double show_ratio(const live::Report& report, const std::function<bool(const live::Flow&)>& counts,
                   int one, int other, double truth);
-// The same, and the test fails if it is not the truth within a tenth and what chance makes of so
-// many samples. Guests only show it.
+// The same, and the test fails if it is not the truth within a tenth and, of what is sampled, what
+// chance makes of so many samples. Guests only show it.
+enum class Time : uint8_t { sampled, measured };
 void expect_ratio(const live::Report& report, const std::function<bool(const live::Flow&)>& counts,
-                  int one, int other, double truth);
+                  int one, int other, double truth, Time time = Time::sampled);
 
 }  // namespace pkprof::accuracy
