@@ -377,8 +377,14 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 	} else if (place->vec == PK_VEC_HRTIMER || place->vec == PK_VEC_TASKLET) {
 		phase = PK_PHASE_TRANSMIT;
 		charge->reason = PK_UNTRACKED;
-		if (place->foreign) /* inside one that is none of a socket's: anybody's */
+		/* Inside one that is none of a socket's: its hook, if it has one, has run. */
+		if (place->foreign && place->vec == PK_VEC_TASKLET)
 			return pk_charge_nobody(c, charge, PK_UNTRACKED);
+		if (place->foreign && c->hrtimer && !pk_socket_expiring(c, PK_VEC_HRTIMER))
+			return pk_charge_party(c, charge,
+					       pk_timer_party(*(volatile __u64 *)&c->hrtimer,
+							      irq_window),
+					       PK_BASIS_QUEUER);
 		/* After the last timer of the run. Before that, a timer may be anybody's. */
 		if (place->vec == PK_VEC_HRTIMER && place->unlock + 1 == place->depth) {
 			c->object = pk_socket_expiring(c, PK_VEC_HRTIMER);

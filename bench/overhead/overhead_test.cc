@@ -110,7 +110,7 @@ TEST(Targets, AnIntervalAcrossTheLimitIsNotCertain) {
   EXPECT_EQ(verdict(target, {9, 0.005, 0.002, 0.02}), "met, not certain");
   EXPECT_EQ(verdict(target, {9, 0.015, 0.002, 0.02}), "missed, not certain");
   EXPECT_EQ(verdict(target, {9, 0.015, 0.012, 0.02}), "missed");
-  EXPECT_EQ(verdict(target, {5, 0.005, 0.002, 0.009}), "met, not certain");
+  EXPECT_EQ(verdict(target, {5, 0.005, 0.002, 0.009}), "too few rounds");
 }
 
 TEST(Log, IsReadBackAsItWasWritten) {
@@ -155,7 +155,7 @@ TEST(Page, SaysWhatTheLogSays) {
   for (const char* line :
        {"2026-01-01: Linux 6.1",
         "| UDP flood | 50.0 k packets/s | – | 0.980 (0.980–0.980) | 0.978 (0.978–0.978) |",
-        "| UDP flood | pkprof | bare | 0.002 (0.002 to 0.002) | 1 | 0.01 | met, not certain |",
+        "| UDP flood | pkprof | bare | 0.002 (0.002 to 0.002) | 1 | 0.01 | too few rounds |",
         "| about 0.40 | about 0.20 | 0.980 | 0.978 | – |",
         "`perf` was skipped: perf is not installed",
         "`udp` with `pkprof`: 1 slices failed; the last: a \\| and &lt;b>"}) {
@@ -181,7 +181,7 @@ TEST(Table, SaysWhatTheLogSays) {
   run.skipped = {{"perf", "perf is not installed"}};
   const std::string table = table_text({run});
   for (const char* part : {"UDP flood, 997 Hz: 50.0 k packets/s without", "0.980", "0.960",
-                           "-0.020 to bare (-0.020 ... -0.020), limit -0.01: missed",
+                           "-0.020 to bare (-0.020 ... -0.020), limit -0.01: too few rounds",
                            "skipped: perf: perf is not installed"}) {
     EXPECT_NE(table.find(part), std::string::npos) << part << "\nis not in\n" << table;
   }

@@ -103,6 +103,7 @@ std::string runs_text(const std::vector<Run>& runs, const Summary& summary) {
     int rounds = 0;
     for (const Slice& s : run.slices)
       if (s.variant != kPlain) rounds = std::max(rounds, s.round);
+    if (!rounds) continue;  // interrupted before the first was over
     const auto same = std::ranges::find_if(
         kinds, [&](const Kind& k) { return k.where == where && k.how == how; });
     if (same != kinds.end()) {
@@ -254,7 +255,8 @@ std::string page_text(const std::vector<Run>& runs) {
       "UDP "
       "flood; and nowhere more than 0.01 under `perf record -a -g`. Differences are taken round by "
       "round; in brackets where their median lies with 95 % confidence, and \"not certain\" where "
-      "the limit lies in there, too. Less than zero: pkprof was the faster.\n";
+      "the limit lies in there, too. Less than zero: pkprof was the faster. Of fewer than six "
+      "rounds nothing can be said with that confidence.\n";
   for (const int hz : summary.frequencies()) {
     const std::string table = targets_text(runs, summary, hz);
     if (!table.empty()) out += "\n### " + std::to_string(hz) + " Hz\n\n" + table;

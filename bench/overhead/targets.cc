@@ -18,9 +18,9 @@ std::vector<Target> targets_for(const std::string& workload) {
 }
 
 std::string verdict(const Target& target, const Gap& gap) {
+  if (gap.rounds < kFewestRounds) return "too few rounds";
   const bool met = gap.median <= target.limit;
-  const bool apart = met ? gap.to <= target.limit : gap.from > target.limit;
-  const bool certain = apart && gap.rounds >= kFewestRounds;
+  const bool certain = met ? gap.to <= target.limit : gap.from > target.limit;
   return std::string(met ? "met" : "missed") + (certain ? "" : ", not certain");
 }
 

@@ -34,25 +34,25 @@ TEST_F(NetworkSharingTest, MulticastIsSplitAmongItsReceivers) {
   EXPECT_LE(share, 65) << describe(report);
 }
 
-// More than a CPU remembers of a packet.
-TEST_F(NetworkSharingTest, MulticastToManyIsSplitEvenly) {
+// More receivers than a CPU remembers of a packet. None of them sleeps: to wake one is dear, and
+// for that one alone.
+TEST_F(NetworkSharingTest, MulticastToManyIsNobodysAlone) {
   constexpr int many = 6;
   std::set<int> receivers;
   for (int i = 0; i < many; ++i)
-    receivers.insert(serve({"pk_udp", "recv", "--port", "7001", "--multicast", "239.7.7.7",
-                            "--device", Pair::kDevice, "--rcvbuf", "4000000"}));
+    receivers.insert(serve({"pk_udp", "recv", "--mode", "busy", "--port", "7001", "--multicast",
+                            "239.7.7.7", "--device", Pair::kDevice, "--rcvbuf", "4000000"}));
   const int sender = talk({"pk_udp", "send", "--multicast", "239.7.7.7", "--device", Pair::kDevice,
-                           "--port", "7001", "--pps", in_guest() ? "2000" : "20000"});
-  const Report report = observe({.seconds = 3, .min_samples = 1200});
+                           "--port", "7001", "--pps", in_guest() ? "2000" : "60000"});
+  const Report report = observe({.seconds = 2, .min_samples = 600});
   std::set<int> pinned = receivers;
   pinned.insert(sender);
-  const Shares shares = received_elsewhere(report, receivers, hog_, pinned);
-  expect_shares(report, shares, 95, 5);
+  expect_shares(report, received_elsewhere(report, receivers, hog_, pinned), 95, 5);
+  const auto received = [&](const Flow& f) { return is_received_elsewhere(f, pinned); };
   for (const int receiver : receivers) {
-    const double share = shares_of(report, {receiver}, hog_, [&](const Flow& f) {
-                           return is_received_elsewhere(f, pinned);
-                         }).ends;
-    EXPECT_NEAR(share, 100.0 / many, 5) << describe(report);
+    const double share = shares_of(report, {receiver}, hog_, received).ends;
+    EXPECT_GE(share, 6) << describe(report);
+    EXPECT_LE(share, 32) << describe(report);
   }
 }
 
