@@ -61,7 +61,7 @@ TEST_F(DeferredTest, Timers) {
     return f.source == "softirq:TIMER" && f.served != live::kKernel;
   };
   const Observed seen = measure("timers of sleepers, 3:1", {{many, few}, hog_, {}, counts}, {95, 5},
-                                {.seconds = 8, .min_samples = 800});
+                                {.seconds = 8, .min_samples = 800, .frequency_hz = 3989});
   expect_ratio(seen.report, counts, many, few, stage_.ratio(many, few));
 }
 

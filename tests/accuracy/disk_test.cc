@@ -108,7 +108,8 @@ TEST_F(DiskTest, Mapped) {
   if (IsSkipped()) return;
   const int writer = use("file", {"--mode", "map", "--rate", "200"});
   const Syncing syncing(disk_->fd());
-  measure("write-back of a mapping", {{writer}, hog_, {}, is_disk_work}, {95, 5});
+  measure("write-back of a mapping", {{writer}, hog_, {}, is_disk_work}, {95, 5},
+          {.seconds = 7, .frequency_hz = 3989});
 }
 
 TEST_F(DiskTest, SmallFilesAndTheirJournal) {
@@ -147,7 +148,7 @@ TEST_F(DiskTest, ReadingPastThePageCache) {
   have_disk({.direct = true});
   if (IsSkipped()) return;
   const int reader = use("file", {"--mode", "read"});
-  measure("O_DIRECT reading", {{reader}, hog_, {}, is_disk_work}, {95, 5});
+  measure("O_DIRECT reading", {{reader}, hog_, {}, is_disk_work}, {95, 5}, {.seconds = 7});
 }
 
 // Hooks on disk requests are on for a small part of the time then. On an emulated CPU they cost ten
@@ -174,7 +175,7 @@ TEST_F(DiskTest, Btrfs) {
   have_disk({.file_system = "btrfs"});
   if (IsSkipped()) return;
   const int writer = use("file", {"--sync-mb", "32"});
-  measure("write-back, btrfs on loop", {{writer}, hog_, {}, is_disk_work}, {95, 5});
+  measure("write-back, btrfs on loop", {{writer}, hog_, {}, is_disk_work}, {95, 5}, {.seconds = 5});
 }
 
 // Every piece that is written is split in two, and comes back from two places.

@@ -44,7 +44,7 @@ TEST_F(NetworkSharingTest, MulticastToManyIsNobodysAlone) {
                             "239.7.7.7", "--device", Pair::kDevice, "--rcvbuf", "4000000"}));
   const int sender = talk({"pk_udp", "send", "--multicast", "239.7.7.7", "--device", Pair::kDevice,
                            "--port", "7001", "--pps", in_guest() ? "2000" : "60000"});
-  const Report report = observe({.seconds = 2, .min_samples = 600});
+  const Report report = observe({.seconds = 3, .min_samples = 600});
   std::set<int> pinned = receivers;
   pinned.insert(sender);
   expect_shares(report, received_elsewhere(report, receivers, hog_, pinned), 95, 5);
