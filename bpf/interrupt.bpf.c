@@ -381,13 +381,9 @@ int BPF_PROG(pk_hrtimer_interrupt, struct hrtimer *timer)
 		party = pk_sleeper_of(plain);
 		basis = PK_BASIS_OWNER;
 	} else {
-		party = pk_timer_party(plain, irq_window);
-		if (party == PK_UNWATCHED_PARTY) {
-			party = pk_timers_object();
-			basis = PK_BASIS_VOTED;
-		} else if (irq_window != 1) {
-			pk_vote(c, pk_timers_object(), party, 1, PK_VOTE_FADES);
-		}
+		party = pk_timer_noted(plain, timer->_softexpires);
+		c->irq_timer = plain;
+		c->irq_timer_for = party;
 	}
 	pk_turn_to(c, function, party, basis);
 	return 0;
@@ -406,10 +402,13 @@ int BPF_PROG(pk_hrtimer_start, struct hrtimer *timer)
 	    function == addresses.known[PK_KNOWN_PERF_CLOCK] ||
 	    function == addresses.known[PK_KNOWN_WAKEUP])
 		return 0;
-	/* One that starts itself anew, when it expires, stays whose it was. */
 	party = pk_party_now(c);
-	if (party)
-		pk_note_timer(plain, irq_window, party);
+	/* One that starts itself anew, when it expires, stays whose it was. */
+	if (!party && c->irq_since && c->irq_timer == plain)
+		party = c->irq_timer_for;
+	else if (!party && c->hrtimer == (__u64)timer)
+		party = pk_timer_noted(plain, c->hrtimer_expires);
+	pk_note_timer(plain, timer->_softexpires, party);
 	return 0;
 }
 

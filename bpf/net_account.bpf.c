@@ -316,9 +316,11 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		return 0;
 	charge->reason = PK_EXPIRED;
 	if (c->busy) {
-		/* In a hook's slow path: that is pkprof's own work. */
-		pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
-		return 0;
+		/* It has interrupted a slow path, which is at work on the CPU's account; */
+		if (!(place->at & PK_AT_HOOK) && place->vec == PK_VEC_NET_RX)
+			return pk_charge_owner(c, charge, pk_network_object(), PK_BASIS_VOTED);
+		/* or is in one: that is pkprof's own work. */
+		return pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
 	}
 	c->stats.network++;
 	if (place->at & PK_AT_RECEIVE)
@@ -377,13 +379,17 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 	} else if (place->vec == PK_VEC_HRTIMER || place->vec == PK_VEC_TASKLET) {
 		phase = PK_PHASE_TRANSMIT;
 		charge->reason = PK_UNTRACKED;
-		/* Inside one that is none of a socket's: its hook, if it has one, has run. */
+		/*
+		 * Inside one that is none of a socket's: its hook, if it has one, has run. Between
+		 * timers interrupts are off, but for where they are turned on.
+		 */
 		if (place->foreign && place->vec == PK_VEC_TASKLET)
 			return pk_charge_nobody(c, charge, PK_UNTRACKED);
-		if (place->foreign && c->hrtimer && !pk_socket_expiring(c, PK_VEC_HRTIMER))
+		if (place->foreign && place->unlock != 1 && c->hrtimer &&
+		    !pk_socket_expiring(c, PK_VEC_HRTIMER))
 			return pk_charge_party(c, charge,
-					       pk_timer_party(*(volatile __u64 *)&c->hrtimer,
-							      irq_window),
+					       pk_timer_noted(*(volatile __u64 *)&c->hrtimer,
+							      c->hrtimer_expires),
 					       PK_BASIS_QUEUER);
 		/* After the last timer of the run. Before that, a timer may be anybody's. */
 		if (place->vec == PK_VEC_HRTIMER && place->unlock + 1 == place->depth) {

@@ -60,7 +60,9 @@ int BPF_PROG(pk_net_dev_queue, struct sk_buff *skb)
 	/* A process that sends takes what was done for its socket: acknowledgements, windows. */
 	if (!sk || likely(!pk_may_have_account(c, sk)))
 		return 0;
-	if (sk->sk_protocol == IPPROTO_TCP && !pk_is_used(sk))
+	/* A kernel thread may be a network device's, at work on others' packets. */
+	if (bpf_get_current_task_btf()->flags & PF_KTHREAD ||
+	    (sk->sk_protocol == IPPROTO_TCP && !pk_is_used(sk)))
 		return 0;
 	return pk_socket_taken(c, ctx, sk);
 }

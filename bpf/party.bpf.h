@@ -43,20 +43,20 @@ enum {
  */
 enum { PK_UNWATCHED_PARTY = PK_UNCLAIMED + PK_UNWATCHED };
 
-/* Noted of a disk request or a timer where nobody is known that it is for. */
+/* Noted of a disk request where nobody is known that it is for. */
 enum { PK_NOBODY = PK_UNCLAIMED + PK_UNTRACKED };
 
-/* What was noted in this window of the hooks, if anything was, as a party. */
-static __always_inline __u64 pk_party_in(__u32 in_window, __u64 noted)
+static __always_inline bool pk_disks_had_pause(void)
 {
-	if (!noted && in_window != 1)
-		return PK_UNWATCHED_PARTY;
-	return noted == PK_NOBODY ? 0 : noted;
+	return disk_window != 1;
 }
 
+/* What was noted of a request in this window, if anything was, as a party. */
 static __always_inline __u64 pk_disk_party(__u64 noted)
 {
-	return pk_party_in(disk_window, noted);
+	if (!noted && pk_disks_had_pause())
+		return PK_UNWATCHED_PARTY;
+	return noted == PK_NOBODY ? 0 : noted;
 }
 
 static __always_inline __u64 pk_object_of(__u32 salt, __u64 a, __u64 b)
@@ -69,16 +69,10 @@ static __always_inline __u64 pk_work_object(__u64 work, __u64 function)
 	return pk_object_of(PK_SALT_WORK, work, function);
 }
 
-/* A timer. The memory may be another's after a pause: a note of it holds for its own window. */
-static __always_inline __u64 pk_timer_object(__u64 timer, __u32 in_window)
+/* A timer that was started: one that someone else started anew, unseen, expires at another time. */
+static __always_inline __u64 pk_timer_object(__u64 timer, __u64 expires)
 {
-	return pk_object_of(PK_SALT_TIMER, timer, in_window);
-}
-
-/* Those whose high-resolution timers expired of late, as far as it is known whose they were. */
-static __always_inline __u64 pk_timers_object(void)
-{
-	return pk_object_of(PK_SALT_TIMER, 0, 0);
+	return pk_object_of(PK_SALT_TIMER, timer, expires);
 }
 
 static __always_inline __u64 pk_inode_object(__u64 inode)
@@ -188,22 +182,14 @@ static __always_inline __u64 pk_noted(__u64 object)
 	return pk_noted_in(PK_NOTES_OF_WORK, object);
 }
 
-/* A timer is started for this party, or for nobody that is known. */
-static __always_inline void pk_note_timer(__u64 timer, __u32 in_window, __u64 party)
+static __always_inline void pk_note_timer(__u64 timer, __u64 expires, __u64 party)
 {
-	if (in_window)
-		pk_note_in(PK_NOTES_OF_TIMERS, pk_timer_object(timer, in_window),
-			   party ? party : PK_NOBODY);
+	pk_note_in(PK_NOTES_OF_TIMERS, pk_timer_object(timer, expires), party);
 }
 
-/* Whom it was started for; where that was in a pause, PK_UNWATCHED_PARTY; 0: nobody is known. */
-static __always_inline __u64 pk_timer_party(__u64 timer, __u32 in_window)
+static __always_inline __u64 pk_timer_noted(__u64 timer, __u64 expires)
 {
-	__u64 noted = 0;
-
-	if (in_window)
-		noted = pk_noted_in(PK_NOTES_OF_TIMERS, pk_timer_object(timer, in_window));
-	return pk_party_in(in_window, noted);
+	return pk_noted_in(PK_NOTES_OF_TIMERS, pk_timer_object(timer, expires));
 }
 
 /*

@@ -120,12 +120,12 @@ static __always_inline __u64 pk_done_in_run(struct pk_cpu *c)
 
 /*
  * The party of the disk request that this very interrupt completed last; 0: it did none. The clock's
- * interrupts and those of other CPUs are not in that count, and did not.
+ * interrupts and those of other CPUs are not in that count, and did not; which kind this is only their
+ * hooks tell.
  */
 static __always_inline __u64 pk_done_here(struct pk_cpu *c)
 {
-	if (pk_preempt_bits(c, HARDIRQ_MASK | NMI_MASK) != 0 &&
-	    (!c->irq_since || c->irq.kind != PK_EXACT_DEVICE))
+	if (c->irq_since && c->irq.kind != PK_EXACT_DEVICE)
 		return 0;
 	return pk_done_in_run(c);
 }

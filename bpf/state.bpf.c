@@ -26,7 +26,6 @@ volatile __u64 started = 0;
 volatile __u64 stopped = 0;
 volatile __u64 period = 0;
 volatile __u32 window = 0;
-volatile __u32 timer_window = 0;
 volatile __u32 irq_window = 0;
 volatile __u32 disk_window = 0;
 volatile __u32 resting = 0;

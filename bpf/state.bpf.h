@@ -190,7 +190,6 @@ extern volatile __u64 started; /* ktime of the start: a first sample stands for 
 extern volatile __u64 stopped; /* ktime of the end, for those who come to read later; 0: it goes on */
 extern volatile __u64 period; /* ns between samples now */
 extern volatile __u32 window; /* 0: the hooks are off; else a number, each time a new one */
-extern volatile __u32 timer_window; /* the same of those on timers: a rest of others does not end it */
 extern volatile __u32 irq_window; /* the same of the hooks on interrupts */
 extern volatile __u32 disk_window; /* and of those on disk requests */
 extern volatile __u32 resting; /* enum pk_rest: hooks that are off since nothing needs them */

@@ -55,7 +55,7 @@ int pk_timer_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 	function = pk_timer_function(c->expiring);
 	if (function && function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT])
 		return pk_charge_party(c, charge, pk_sleeper(c, c->expiring), PK_BASIS_OWNER);
-	party = pk_timer_party(c->expiring, timer_window);
+	party = pk_timer_noted(c->expiring, c->expires);
 	return pk_charge_party(c, charge, party, PK_BASIS_QUEUER);
 }
 
@@ -75,8 +75,8 @@ int BPF_PROG(pk_timer_start, struct timer_list *timer)
 	party = pk_party_now(c);
 	/* One that starts itself anew, when it expires, stays whose it was. */
 	if (!party && c->expiring == (__u64)timer)
-		return 0;
-	pk_note_timer(pk_plain(c, timer), timer_window, party);
+		party = pk_timer_noted(pk_plain(c, timer), c->expires);
+	pk_note_timer(pk_plain(c, timer), timer->expires, party);
 	return 0;
 }
 
@@ -111,7 +111,7 @@ static __noinline int pk_timer_calls(struct pk_cpu *c, __u8 vec)
 	if (function && function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT])
 		return pk_calls_are_for_party(c, pk_sleeper(c, timer), PK_BASIS_OWNER);
 	return pk_calls_are_for_party(
-		c, pk_timer_party(timer, vec == PK_VEC_HRTIMER ? irq_window : timer_window),
+		c, pk_timer_noted(timer, vec == PK_VEC_HRTIMER ? c->hrtimer_expires : c->expires),
 		PK_BASIS_QUEUER);
 }
 
@@ -127,6 +127,7 @@ int BPF_PROG(pk_timer_expire, struct timer_list *timer)
 	struct pk_cpu *c = pk_hook();
 
 	c->expiring = (__u64)timer;
+	c->expires = timer->expires;
 	if (pk_calls_wanted(c))
 		pk_timer_calls(c, PK_VEC_TIMER);
 	if (likely(!pk_waits_for_timer(c)))
@@ -142,6 +143,7 @@ int BPF_PROG(pk_hrtimer_expire, struct hrtimer *timer)
 	if (!timer->is_soft)
 		return 0;
 	c->hrtimer = (__u64)timer;
+	c->hrtimer_expires = timer->_softexpires;
 	if (pk_calls_wanted(c))
 		pk_timer_calls(c, PK_VEC_HRTIMER);
 	if (likely(!pk_waits_for_timer(c)))

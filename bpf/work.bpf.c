@@ -13,15 +13,15 @@
 
 #include <bpf/bpf_tracing.h>
 
-/* Work that its own timer queues is for whoever started that; 0: it is none, or nobody's. */
-static __noinline __u64 pk_delayer(__u64 work)
+/* Work that its own timer queues, which expires just now, is for whoever started that. */
+static __always_inline __u64 pk_delayer(struct pk_cpu *c, struct work_struct *work)
 {
-	struct delayed_work *delayed = (void *)work;
-	__u64 function = (__u64)BPF_CORE_READ(delayed, timer.function);
+	__u64 timer = (__u64)work + bpf_core_field_offset(struct delayed_work, timer);
 
-	if (!function || function != addresses.known[PK_KNOWN_DELAYED])
+	if (c->expiring != timer || pk_preempt_bits(c, HARDIRQ_MASK | NMI_MASK) != 0)
 		return 0;
-	return pk_timer_party(work + bpf_core_field_offset(struct delayed_work, timer), timer_window);
+	return pk_timer_noted(pk_plain(c, work) + bpf_core_field_offset(struct delayed_work, timer),
+			      c->expires);
 }
 
 SEC("?tp_btf/workqueue_queue_work")
@@ -35,8 +35,8 @@ int BPF_PROG(pk_workqueue_queue_work, unsigned int cpu, void *pwq, struct work_s
 		return 0; /* a run of it is for all whose requests have come: see pk_worker_party */
 	party = pk_party_now(c);
 	if (!party && pk_in_interrupt(c)) {
-		party = pk_delayer(plain);
-		if (!party && (!disk_window || !irq_window))
+		party = pk_delayer(c, work);
+		if (!party && !disk_window)
 			party = PK_UNWATCHED_PARTY;
 	}
 	/* A disk says that it has room again, before its softirq says which requests have ended. */

@@ -357,7 +357,6 @@ enum pk_known {
 	PK_KNOWN_TICK,            /* one that is the kernel's clock */
 	PK_KNOWN_PERF_CLOCK,      /* one that takes samples */
 	PK_KNOWN_BARRIER,         /* work that tells that work before it is done */
-	PK_KNOWN_DELAYED,         /* a timer that queues the work it is part of */
 	PK_KNOWN_STEER,           /* an IPI that tells of packets */
 	PK_KNOWN_STEER_BACK,      /* an IPI that tells of packets' buffers to be freed */
 	PK_KNOWN_WAKE,            /* an IPI that has a CPU wake a process */

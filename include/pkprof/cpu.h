@@ -139,10 +139,14 @@ struct pk_cpu {
 	__u64 lessons;    /* of how to find the way up a stack */
 	struct pk_charge sample; /* what is being sampled */
 	__u64 plain;      /* see pk_plain() */
-	__u64 expiring;   /* timer whose function runs, or ran last */
+	__u64 expiring;   /* timer whose function runs, or ran last, */
+	__u64 expires;    /* when it was to expire, */
+	__u64 hrtimer_expires; /* and .hrtimer was */
+	__u64 irq_timer;  /* high-resolution timer that expired last in an interrupt, */
+	__u64 irq_timer_for; /* and its party */
 	__u64 done;       /* party of the disk request that was completed last */
 	__u64 disk_irq;   /* number of the interrupt that completed one last */
-	__u64 done_in;    /* interrupts on this CPU up to then: see pk_done_here() */
+	__u64 done_in;    /* interrupts on this CPU up to then: see pk_done_in_run() */
 	__u64 sent_on;    /* bio that a thread is about to send on, and the thread; see block.bpf.c, */
 	__u64 sent_on_for; /* and the bio's party */
 	__u64 dirtied;    /* inode of which a page was made dirty last, */

@@ -112,7 +112,6 @@ constexpr Address known_addresses[] = {
     {"tick_sched_timer", PK_KNOWN_TICK},
     {"perf_swevent_hrtimer", PK_KNOWN_PERF_CLOCK},
     {"wq_barrier_func", PK_KNOWN_BARRIER},
-    {"delayed_work_timer_fn", PK_KNOWN_DELAYED},
     {"rps_trigger_softirq", PK_KNOWN_STEER},
     {"trigger_rx_softirq", PK_KNOWN_STEER_BACK},
     {"blk_mq_run_work_fn", PK_KNOWN_RUN_QUEUE},

@@ -306,7 +306,7 @@ Result<> KernelSide::attach() {
   }
   // Without hooks there is no pause to wait for, either.
   m.windows = 1;
-  m.skeleton->bss->window = m.skeleton->bss->timer_window = m.windows;
+  m.skeleton->bss->window = m.windows;
   m.skeleton->bss->disk_window = m.windows;
   m.skeleton->bss->irq_window = m.windows;
   for (auto& cpu : m.per_cpu()) cpu.window = cpu.disk_window = cpu.irq_window = m.windows;
@@ -402,7 +402,6 @@ size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying)
   size_t failed = 0;
   if (!on) {
     window = 0;
-    if (group == HookGroup::work) m.skeleton->bss->timer_window = 0;
     m.let_settle();
   }
   for (Impl::HookLink& h : m.hook_links) {
@@ -416,7 +415,6 @@ size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying)
     if (!h.link) ++failed;
   }
   if (on) window = ++m.windows;
-  if (on && group == HookGroup::work) m.skeleton->bss->timer_window = window;
   return failed;
 }
 

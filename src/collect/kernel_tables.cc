@@ -218,7 +218,7 @@ uint64_t KernelSide::idle_tail(uint64_t stopped) const {
   for (const uint32_t cpu : impl_->sampled) {
     const uint64_t last = std::max<uint64_t>(bss->cpus[cpu].last_ns, impl_->started);
     const uint64_t tail = stopped > last ? stopped - last : 0;
-    const bool was_idle = tail > gap || (bss->cpus[cpu].idle && tail > 2 * bss->period);
+    const bool was_idle = tail > 2 * bss->period && (tail > gap || bss->cpus[cpu].idle);
     // Below zero while an interrupt goes on, of which a part is off the last sample already.
     const auto counted = static_cast<int64_t>(bss->cpus[cpu].irq_ns);
     if (was_idle)

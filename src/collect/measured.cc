@@ -40,6 +40,18 @@ Whole whole_of(const pk_key& key, const Times& times) {
   return it != times.end() && it->second.measured ? vector : Whole{key.ran_on, PK_VEC_NONE};
 }
 
+// As the sampler has it where nobody is known that the thread works for.
+Row row_of_thread(uint64_t thread) {
+  Row row{};
+  row.key.ran_on = thread;
+  row.key.served = PK_KERNEL;
+  row.key.kind = PK_KTHREAD;
+  row.key.syscall = PK_NO_SYSCALL;
+  row.key.vec = PK_VEC_NONE;
+  row.key.basis = PK_BASIS_OWN;
+  return row;
+}
+
 // How what is like it was divided, for time of which there is no sample.
 class Alike {
  public:
@@ -92,7 +104,8 @@ class Alike {
         left -= share;
       }
     }
-    row.key.served = uint64_t{PK_UNCLAIMED} + PK_UNTRACKED;
+    row.key.served =
+        whole.vec == PK_VEC_SCHED ? uint64_t{PK_KERNEL} : uint64_t{PK_UNCLAIMED} + PK_UNTRACKED;
     row.key.served_kind = PK_SERVED_LABEL;
     if (left) rows.emplace_back(row, pk_count{left, 0});
   }
@@ -108,7 +121,7 @@ class Alike {
 
 }  // namespace
 
-void scale_to_measured(Rows& rows) {
+void scale_to_measured(Rows& rows, const std::function<bool(uint64_t)>& is_kernel_thread) {
   Times times;
   for (const auto& [row, count] : rows)
     if (row.key.kind == PK_MEASURED) times[whole_of(row.key, times)].measured += count.ns;
@@ -140,8 +153,14 @@ void scale_to_measured(Rows& rows) {
     count.ns = sum - std::min(sum, up_to.measured);
     up_to.measured = std::max(sum, up_to.measured);
   }
-  for (const auto& [whole, time] : times)
-    if (time.measured && !time.sampled) alike.divide(whole, time.measured, rows);
+  for (const auto& [whole, time] : times) {
+    if (!time.measured || time.sampled) continue;
+    if (whole.vec == PK_VEC_NONE && is_kernel_thread(whole.ran_on)) {
+      rows.emplace_back(row_of_thread(whole.ran_on), pk_count{time.measured, 0});
+    } else {
+      alike.divide(whole, time.measured, rows);
+    }
+  }
 }
 
 }  // namespace pkprof

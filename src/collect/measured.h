@@ -3,6 +3,7 @@
 // into user code and the system calls and faults it was in, a softirq's runs by whom they were for.
 #pragma once
 
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,8 @@ using Rows = std::vector<std::pair<Row, pk_count>>;
 
 // Takes the measured rows (PK_MEASURED) away and gives their time to the sampled ones: those of a
 // task's own contexts in proportion, and so those of a vector's softirqs that ran on a task. What
-// was measured and never sampled is divided as what is like it, with the basis provisional.
-void scale_to_measured(Rows& rows);
+// was measured and never sampled is divided as what is like it, with the basis provisional; a
+// kernel thread's is the thread's, which has no user code.
+void scale_to_measured(Rows& rows, const std::function<bool(uint64_t)>& is_kernel_thread);
 
 }  // namespace pkprof

@@ -466,11 +466,15 @@ Label Processes::label_of(uint64_t label) const {
   return out;
 }
 
+bool Processes::is_kernel_thread(uint64_t label) const {
+  const auto it = known_.find(label);
+  return it != known_.end() && it->second.info.flags & PK_LABEL_KTHREAD;
+}
+
 uint32_t Processes::thread_of(uint64_t label) const {
   if (!threads_ || is_folded(label)) return 0;
   if (!(label & PK_ANY_THREAD)) return number_of(label);
-  const auto it = known_.find(label);  // a kernel thread is one thread, whatever is asked
-  return it != known_.end() && it->second.info.flags & PK_LABEL_KTHREAD ? number_of(label) : 0;
+  return is_kernel_thread(label) ? number_of(label) : 0;  // one thread, whatever is asked
 }
 
 std::string Processes::thread_name(uint64_t label) const {

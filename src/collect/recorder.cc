@@ -154,8 +154,11 @@ void Recorder::charge(const Row& row, uint64_t samples, std::span<const Parties:
 // would have otherwise, in as many pieces as there are of both, and not of one times the other.
 void Recorder::charge_many(std::span<const std::pair<Row, pk_count>> rows,
                            std::span<const Parties::Share> parties) {
+  // Calls take no time of their own: they are cut by their number.
+  const bool timed = std::ranges::any_of(rows, [](const auto& r) { return r.second.ns != 0; });
+  const auto amount_of = [timed](const pk_count& c) { return timed ? c.ns : c.samples; };
   uint64_t all = 0;
-  for (const auto& [row, c] : rows) all += c.ns;
+  for (const auto& [row, c] : rows) all += amount_of(c);
   std::vector<uint64_t> left = split(all, parties);
   size_t at = 0;
   std::vector<Parties::Share> pieces;
@@ -163,11 +166,12 @@ void Recorder::charge_many(std::span<const std::pair<Row, pk_count>> rows,
   for (const auto& [row, c] : rows) {
     pieces.clear();
     ns.clear();
-    for (uint64_t rest = c.ns; rest || pieces.empty();) {
+    const uint64_t amount = amount_of(c);
+    for (uint64_t rest = amount; rest || pieces.empty();) {
       while (!left[at] && at + 1 < left.size()) ++at;
       const uint64_t piece = std::min(rest, left[at]);
-      pieces.push_back({parties[at].label, rest ? static_cast<double>(piece) / c.ns : 1});
-      ns.push_back(piece);
+      pieces.push_back({parties[at].label, rest ? static_cast<double>(piece) / amount : 1});
+      ns.push_back(timed ? piece : 0);
       left[at] -= piece;
       rest -= piece;
     }
@@ -359,7 +363,7 @@ void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of
   // Of many rows, what they leave to the allocator is of no use for the profile's large vectors.
   if (rows.size() > limits_.rows / 4) malloc_trim(0);
   profile.reserve(profile.samples().size() + rows.size());
-  scale_to_measured(rows);
+  scale_to_measured(rows, [this](uint64_t label) { return processes_.is_kernel_thread(label); });
   std::vector<FrameId> stack;
   for (const auto& [row, count] : rows) {
     const pk_key& key = row.key;

@@ -253,7 +253,10 @@ Result<> Session::wait() {
       next_drain = since_ + drain_interval_ns;  // the tables are empty now
     }
     if (now >= next_drain) {
-      if (!drain()) break;
+      if (auto r = drain(); !r) {
+        degraded_.push_back("it ended early: " + r.error().message);
+        break;
+      }
       if (options_.progress) tell_progress();
       // On the timeline's slots.
       next_drain = since_ + drain_interval_ns * (1 + (monotonic_ns() - since_) / drain_interval_ns);

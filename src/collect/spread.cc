@@ -55,6 +55,12 @@ void add(pk_count& sum, const pk_count& more) {
   sum.samples += more.samples;
 }
 
+// Steps of the golden ratio fall evenly, however many there will be.
+double step(double turn) {
+  turn += 0.6180339887498949;
+  return turn >= 1 ? turn - 1 : turn;
+}
+
 }  // namespace
 
 void Spread::seen(const Row& row, const pk_count& count) {
@@ -72,7 +78,7 @@ void Spread::each_row(const std::function<void(const Row&)>& visit) const {
     for (const auto& [row, count] : *rows) visit(row);
 }
 
-Spread::Choice* Spread::choice_for(Choices& choices, std::span<const uint64_t> keys) const {
+Spread::Choice* Spread::choice_for(Choices& choices, std::span<const uint64_t> keys) {
   Choice* chosen = nullptr;
   for (const uint64_t key : keys) {
     const auto it = choices.find(key);
@@ -80,14 +86,13 @@ Spread::Choice* Spread::choice_for(Choices& choices, std::span<const uint64_t> k
     chosen = &it->second;  // at the end: the least alike that there is
     if (chosen->parties.back().second >= enough_ns_) break;
   }
+  if (chosen && !chosen->turn) chosen->turn = std::exchange(turn_, step(turn_));
   return chosen;
 }
 
-// Steps of the golden ratio fall evenly, however many there will be.
 const Row& Spread::Choice::next() {
-  turn += 0.6180339887498949;
-  if (turn >= 1) turn -= 1;
-  const auto it = std::ranges::upper_bound(parties, turn * parties.back().second, {},
+  turn = step(turn.value_or(0));
+  const auto it = std::ranges::upper_bound(parties, *turn * parties.back().second, {},
                                            [](const auto& party) { return party.second; });
   return it == parties.end() ? *parties.back().first : *it->first;
 }

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -55,16 +56,17 @@ class Spread {
  private:
   struct Choice {
     std::vector<std::pair<const Row*, double>> parties;  // with the sum up to and with each
-    double turn = 0;                                     // where in [0, 1) the last sample fell
+    std::optional<double> turn;                          // where in [0, 1) the last sample fell
     const Row& next();
   };
   using Choices = std::unordered_map<uint64_t, Choice>;
   using Counts = std::unordered_map<Row, pk_count, RowHash>;
   static Choices choices_of(const Counts& counts, const StackOf& stack_of);
-  [[nodiscard]] Choice* choice_for(Choices& choices, std::span<const uint64_t> keys) const;
+  [[nodiscard]] Choice* choice_for(Choices& choices, std::span<const uint64_t> keys);
   void fade(Counts& counts) const;
 
   double enough_ns_;
+  double turn_ = 0;  // where the next choice begins: of each there may be one sample at a time
   Counts seen_;
   Counts seen_before_;
   Counts seen_earlier_;

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/bounded_json.h"
 #include "model/escape.h"
 
 namespace pkprof {
@@ -90,14 +91,6 @@ GmonAbout from_json(const Json& from) {
   return about;
 }
 
-// Refuses nesting before it costs memory or stack.
-Json parse_bounded(std::string_view text) {
-  return Json::parse(text, [](int depth, Json::parse_event_t, Json&) {
-    if (depth > max_nesting) throw MalformedAbout{"nested too deeply"};
-    return true;
-  });
-}
-
 }  // namespace
 
 std::string encode_gmon_about(const GmonAbout& about) {
@@ -125,7 +118,7 @@ std::string encode_gmon_about(const GmonAbout& about) {
 Result<GmonAbout> decode_gmon_about(std::string_view text) {
   const std::string where = "what pkprof says in it: ";
   try {
-    return from_json(parse_bounded(text));
+    return from_json(parse_bounded<MalformedAbout>(text, max_nesting));
   } catch (const MalformedAbout& e) {
     return fail(where + e.what);
   } catch (const nlohmann::json::exception&) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
+#include "model/bounded_json.h"
 #include "model/escape.h"
 #include "model/pprof_format.h"
 
@@ -171,15 +172,6 @@ void timeline_from_json(const Json& from, MetaComment& to) {
   }
 }
 
-// Refuses nesting before it costs memory or stack.
-Json parse_bounded(std::string_view text) {
-  const auto bounded = [](int depth, Json::parse_event_t, Json&) {
-    if (depth > max_nesting) throw Malformed{"nested too deeply"};
-    return true;
-  };
-  return Json::parse(text, bounded);
-}
-
 MetaComment from_json(const Json& from) {
   if (!from.is_object()) throw Malformed{"not an object"};
   const std::string version = get_text(from, "schema");
@@ -282,7 +274,7 @@ Result<MetaComment> decode_comment(std::string_view text) {
   if (text.starts_with('#')) text.remove_prefix(1);
   if (text.size() > max_comment_bytes) return fail("the pkprof comment is too large");
   try {
-    return from_json(parse_bounded(text));
+    return from_json(parse_bounded<Malformed>(text, max_nesting));
   } catch (const Malformed& malformed) {
     return fail("bad pkprof comment: " + malformed.what);
   } catch (const nlohmann::json::exception&) {

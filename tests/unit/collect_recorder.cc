@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace pkprof {
 namespace {
 
@@ -28,6 +30,34 @@ class RecorderTest : public testing::Test {
     return ns;
   }
 
+  // What was charged to each of so many who have an equal part of an object, of a row of it.
+  std::map<uint64_t, pk_count> parts_of(pk_count row, uint32_t parties) {
+    KernelSide::Tables tables;
+    pk_key key{};
+    key.ran_on = uint64_t{1} << 32;
+    key.served = PK_OBJECT | 1;
+    key.served_kind = PK_SERVED_OBJECT;
+    key.kind = PK_CALLS;
+    key.vec = PK_VEC_RCU;
+    key.syscall = PK_NO_SYSCALL;
+    tables.counts.push_back({key, row});
+    recorder_.add(tables);
+    recorder_.resolve_owners([=](uint64_t) {
+      std::vector<Parties::Share> shares;
+      for (uint64_t i = 1; i <= parties; ++i) shares.push_back({(1000 + i) << 32, 1.0 / parties});
+      return shares;
+    });
+    Profile profile;
+    recorder_.finish(profile, [](uint64_t) { return true; });
+    std::map<uint64_t, pk_count> parts;
+    for (const auto& [k, value] : profile.samples()) {
+      pk_count& part = parts[profile.labels()[k.served].pid];
+      part.ns += value.ns;
+      part.samples += value.calls;
+    }
+    return parts;
+  }
+
   UserSymbols symbols_;
   Processes processes_{symbols_};
   Recorder recorder_{nullptr, symbols_, processes_, 1'000'000};
@@ -39,6 +69,17 @@ TEST_F(RecorderTest, ACpuThatSleepsIsIdleInEachIntervalAndOnlyOnce) {
   // It wakes, and tells all of it.
   EXPECT_EQ(idle_of_interval(5 * kSecond / 2, 0), kSecond / 2);
   EXPECT_EQ(idle_of_interval(kSecond, 0), kSecond);
+}
+
+TEST_F(RecorderTest, CallsForManyAreSplitAmongThem) {
+  const auto parts = parts_of({0, 1000}, 100);
+  EXPECT_EQ(parts.size(), 100U);
+  uint64_t sum = 0;
+  for (const auto& [pid, part] : parts) {
+    EXPECT_NEAR(static_cast<double>(part.samples), 10, 1) << pid;
+    sum += part.samples;
+  }
+  EXPECT_EQ(sum, 1000U);
 }
 
 }  // namespace

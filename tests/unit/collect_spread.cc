@@ -90,6 +90,18 @@ TEST_F(SpreadTest, SoDoSingleSamplesOfManyStacks) {
   EXPECT_EQ(samples_, 1000U);
 }
 
+// As where profiles are handed over each second, and in each is one.
+TEST_F(SpreadTest, SoDoesASingleSampleAtATime) {
+  const uint64_t s = stack({1, 2, 3});
+  for (int i = 0; i < 200; ++i) {
+    spread_.seen(row(kBystander, kServer, s), samples(30));
+    spread_.seen(row(kBystander, kClient, s), samples(10));
+    spread_.unwatched(waiting(kBystander, s), samples(1));
+    settle(When::interval);
+  }
+  EXPECT_NEAR(share(kServer), 0.75, 0.03);
+}
+
 TEST_F(SpreadTest, KeepsWhomItRanOnAndItsStackAndTakesTheRest) {
   const uint64_t s = stack({1, 2, 3});
   const uint64_t other = stack({9, 2, 3});

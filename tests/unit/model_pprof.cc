@@ -331,6 +331,11 @@ TEST(PprofForged, MetaThatIsNot) {
   EXPECT_FAILS(with(start + R"("labels":[{"kind":"kernel","name":"a","container":7}]})"),
                "container is not a string");
   EXPECT_FAILS(with(start + R"("x":)" + std::string(100'000, '[')), "nested too deeply");
+  // Each key is compared with all before it.
+  std::string keys;
+  for (int i = 0; i < 500'000; ++i) keys += (i ? ",\"" : "\"") + std::to_string(i) + "\":1";
+  EXPECT_FAILS(with(start + R"("counters":{)" + keys + "}}"), "too many keys");
+  EXPECT_FAILS(with(start + keys + "}"), "too many keys");
   EXPECT_FAILS(with(R"({"schema":"pkprof.meta/2"})"), "use a newer pkprof");
 }
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON from files that anyone may have made.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+namespace pkprof {
+
+// Parses an object or a list. Throws `Malformed{reason}` before nesting, or an object's keys, of
+// which each is compared with all before it, cost memory, stack or hours; what the library throws
+// otherwise.
+template <typename Malformed>
+nlohmann::ordered_json parse_bounded(std::string_view text, int max_nesting) {
+  using Json = nlohmann::ordered_json;
+  constexpr size_t max_keys = 1000;
+  std::vector<size_t> keys(static_cast<size_t>(max_nesting) + 2);  // of the object at each depth
+  return Json::parse(text, [&](int depth, Json::parse_event_t event, Json&) {
+    if (depth > max_nesting) throw Malformed{"nested too deeply"};
+    const auto at = static_cast<size_t>(depth);
+    if (event == Json::parse_event_t::object_start) keys[at + 1] = 0;
+    if (event == Json::parse_event_t::key && ++keys[at] > max_keys)
+      throw Malformed{"an object has too many keys"};
+    return true;
+  });
+}
+
+}  // namespace pkprof
