@@ -160,6 +160,15 @@ size_t Processes::instance_at(uint32_t pid, uint64_t time) {
   return i;
 }
 
+// The same of a pid that is known to be at work then: its process's other threads may be long after
+// its first one's end was told.
+size_t Processes::life_at_work(uint32_t pid, uint64_t time) {
+  const std::vector<size_t>& lives = by_pid_[pid];
+  const auto last = std::ranges::find_if(lives.rbegin(), lives.rend(),
+                                         [&](size_t i) { return instances_[i].born <= time; });
+  return last != lives.rend() ? *last : instance_at(pid, time);
+}
+
 // The life that a label is of. A process is still sampled for a while after its exit was told, and
 // a process's other threads after its first one's: it is the life that it began in, not a new one.
 size_t Processes::instance_of(const pk_label& info) {
@@ -189,7 +198,7 @@ void Processes::read_image(Instance& instance, Image& image) {
 
 void Processes::apply_fork(const ProcessEvent& e) {
   if (e.parent == e.pid) return;
-  const size_t parent = instance_at(e.parent, e.time);
+  const size_t parent = life_at_work(e.parent, e.time);
   const size_t child = make_instance(e.pid, e.parent, e.time);
   Instance& from = instances_[parent];
   Instance& to = instances_[child];
@@ -199,12 +208,8 @@ void Processes::apply_fork(const ProcessEvent& e) {
   symbols_.fork(from.images.back().key, to.images.back().key);
 }
 
-// The threads of a process may be sampled long after its first one's end was told.
 void Processes::apply_code(const ProcessEvent& e) {
-  const std::vector<size_t>& lives = by_pid_[e.pid];
-  const auto last = std::ranges::find_if(lives.rbegin(), lives.rend(),
-                                         [&](size_t i) { return instances_[i].born <= e.time; });
-  Instance& instance = instances_[last != lives.rend() ? *last : instance_at(e.pid, e.time)];
+  Instance& instance = instances_[life_at_work(e.pid, e.time)];
   Image& image = instance.images.back();
   read_image(instance, image);
   symbols_.add_map(image.key, e.map);
@@ -220,9 +225,12 @@ void Processes::apply(const ProcessEvent& e) {
     apply_code(e);
     return;
   }
-  Instance& instance = instances_[instance_at(e.pid, e.time)];
+  // Where another thread than the first one execs, that one's end is told before it.
+  const bool exec = e.kind == ProcessEvent::Kind::exec;
+  Instance& instance = instances_[exec ? life_at_work(e.pid, e.time) : instance_at(e.pid, e.time)];
   switch (e.kind) {
     case ProcessEvent::Kind::exec: {
+      instance.died = UINT64_MAX;
       dead_.images.push_back(instance.images.back().key);
       if (instance.images.size() == most_images)  // note() finds the others' places anew
         instance.images.erase(instance.images.begin());

@@ -126,6 +126,7 @@ class Processes {
   [[nodiscard]] const std::pair<Label, bool>* folded_at(uint64_t label) const;
   size_t instance_of(const pk_label& info);
   size_t instance_at(uint32_t pid, uint64_t time);
+  size_t life_at_work(uint32_t pid, uint64_t time);
   size_t make_instance(uint32_t pid, uint32_t parent, uint64_t born);
   void read_image(Instance& instance, Image& image);
   void apply(const ProcessEvent& event);

@@ -101,6 +101,43 @@ TEST_F(ProcessesTest, WhatASampleMetAfterTheEndIsOfTheSameLife) {
   EXPECT_EQ(mapped_file(), "") << "kept no longer than by one reading";
 }
 
+// The first one's end is told before the exec.
+TEST_F(ProcessesTest, AnExecByAnotherThanTheFirstThreadIsOfTheSameLife) {
+  processes_.select(kPid);
+  const size_t lives = processes_.lives();
+  ProcessEvent exec = event(ProcessEvent::Kind::exec, 310);
+  exec.comm = "next";
+  ProcessEvent map = event(ProcessEvent::Kind::map, 311);
+  map.map = {0x5000'0000, 0x5001'0000, 0, 2, 1, 1, "/no/such/next", ""};
+  ProcessEvent child = event(ProcessEvent::Kind::fork, 312);
+  child.parent = kPid;
+  child.pid = kPid + 1;
+  processes_.add_events({event(ProcessEvent::Kind::exit, 300), exec, map, child});
+  EXPECT_EQ(processes_.lives(), lives + 1) << "the child's";
+  processes_.bury();
+  processes_.bury();
+  EXPECT_EQ(processes_.label_of(kLabel).exe, "/no/such/next");
+  pk_label info{};
+  info.pid = kPid + 1;
+  info.seen = 320;
+  processes_.add_label(uint64_t{kPid + 1} << 32 | 1, info);
+  EXPECT_TRUE(processes_.selected(uint64_t{kPid + 1} << 32 | 1));
+}
+
+// As after its main() has called pthread_exit().
+TEST_F(ProcessesTest, WhatOtherThreadsForkAfterTheEndOfTheFirstIsItsChild) {
+  processes_.select(kPid);
+  ProcessEvent child = event(ProcessEvent::Kind::fork, 310);
+  child.parent = kPid;
+  child.pid = kPid + 1;
+  processes_.add_events({event(ProcessEvent::Kind::exit, 300), child});
+  pk_label info{};
+  info.pid = kPid + 1;
+  info.seen = 320;
+  processes_.add_label(uint64_t{kPid + 1} << 32 | 1, info);
+  EXPECT_TRUE(processes_.selected(uint64_t{kPid + 1} << 32 | 1));
+}
+
 // Samples of it may be in the tables that are read next.
 TEST_F(ProcessesTest, MappingsOutliveTheProcessByOneReading) {
   processes_.add_events({event(ProcessEvent::Kind::exit, 300)});
