@@ -199,6 +199,7 @@ Result<Profile> Held::read() {
   profile.meta.counters["processes with unreadable mappings"] = processes.unreadable();
   profile.meta.counters["samples without a stack for want of memory"] = recorder.without_stack();
   profile.meta.counters["ended processes without a row of their own"] = processes.folded();
+  profile.meta.counters["ended threads without a row of their own"] = processes.folded_threads();
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
   profile.meta.cost_user_ns =

@@ -91,6 +91,10 @@ uint32_t number_of(uint64_t label) {
   return static_cast<uint32_t>((label & ~PK_ANY_THREAD) >> 32);
 }
 
+bool is_gone(uint32_t number) {
+  return kill(static_cast<pid_t>(number), 0) && errno == ESRCH;
+}
+
 uint64_t process_label(const pk_label& info) {
   return PK_ANY_THREAD | uint64_t{info.pid} << 32 |
          static_cast<uint32_t>(info.start_boottime >> 20);
@@ -332,20 +336,31 @@ void Processes::bury() {
 
 bool Processes::has_ended(const Known& known) const {
   if (known.instance != SIZE_MAX && instances_[known.instance].died != UINT64_MAX) return true;
-  const uint32_t number = threads_ ? known.info.tid : known.info.pid;
-  return kill(static_cast<pid_t>(number), 0) && errno == ESRCH;  // nobody told
+  return is_gone(known.info.pid);  // nobody told
+}
+
+// Of a process that goes on.
+bool Processes::thread_has_ended(uint64_t label, const Known& known) const {
+  return threads_ && !(label & PK_ANY_THREAD) && is_gone(known.info.tid);
 }
 
 void Processes::fold() {
   std::vector<std::pair<uint64_t, uint64_t>> ended;  // when it was met last, label
   for (const auto& [label, known] : known_)
-    if (has_ended(known)) ended.emplace_back(known.info.seen, label);
+    if (has_ended(known) || thread_has_ended(label, known))
+      ended.emplace_back(known.info.seen, label);
   std::ranges::sort(ended);
   for (const auto& [seen, label] : ended) {
     if (known_.size() <= most_ / 2) break;
     if (folded_.size() >= most_) folded_before_ = std::exchange(folded_, {});
-    folded_[label] = fold_label_of(label);
-    ++folded_count_;
+    const Known& known = known_.at(label);
+    if (has_ended(known)) {
+      folded_[label] = fold_label_of(label);
+      ++folded_count_;
+    } else {
+      folded_[label] = process_label(known.info);
+      ++folded_threads_;
+    }
     forget(label);
   }
   forget_names();
@@ -376,14 +391,15 @@ uint64_t Processes::fold_label_of(uint64_t label) {
 uint64_t Processes::standing_for(uint64_t label) const {
   for (const Folded* folded : {&folded_, &folded_before_})
     if (const auto it = folded->find(label); it != folded->end() && !known_.contains(label))
-      return it->second;
+      return is_folded(it->second) ? it->second : standing_for(it->second);  // a thread's process
   return label;
 }
 
 uint64_t Processes::program_of(uint64_t label) {
   const auto known = known_.find(label);
   if (known == known_.end()) return standing_for(label);
-  return has_ended(known->second) ? fold_label_of(label) : label;
+  if (has_ended(known->second)) return fold_label_of(label);
+  return thread_has_ended(label, known->second) ? process_label(known->second.info) : label;
 }
 
 void Processes::forget(uint64_t label) {

@@ -56,6 +56,8 @@ class Processes {
   // The label that would stand for this one, if it has ended and were folded; itself, if it lives.
   [[nodiscard]] uint64_t program_of(uint64_t label);
   [[nodiscard]] uint64_t folded() const { return folded_count_; }
+  // Threads that ended and are counted as their process, which goes on.
+  [[nodiscard]] uint64_t folded_threads() const { return folded_threads_; }
   // Lives of pids that something is known of.
   [[nodiscard]] size_t lives() const { return instances_.size() - free_.size(); }
 
@@ -116,6 +118,7 @@ class Processes {
   Name name(std::string text) { return &*names_.insert(std::move(text)).first; }
   Image make_image(uint64_t since, Name exe, std::string comm = {});
   [[nodiscard]] bool has_ended(const Known& known) const;
+  [[nodiscard]] bool thread_has_ended(uint64_t label, const Known& known) const;
   uint64_t fold_label_of(uint64_t label);
   void forget(uint64_t label);
   void forget_instance(size_t index);
@@ -157,6 +160,7 @@ class Processes {
   std::vector<std::pair<Label, bool>> folded_labels_;  // and whether selected
   Folded folded_, folded_before_;                      // of late, and before that
   uint64_t folded_count_ = 0;
+  uint64_t folded_threads_ = 0;
   uint64_t next_image_ = 1;
   size_t unreadable_ = 0;
 };

@@ -457,6 +457,7 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
       {"samples without a stack for want of memory", recorder_->without_stack()},
       {"samples of objects forgotten", recorder_->forgotten()},
       {"ended processes without a row of their own", processes_.folded()},
+      {"ended threads without a row of their own", processes_.folded_threads()},
       {"owners of sockets without room", kernel_->owners_without_room()},
       {"calls not counted, since they interrupted counting", kernel_->missed_calls()},
       {"process events lost", sideband_ ? sideband_->lost() : 0},

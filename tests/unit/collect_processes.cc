@@ -208,6 +208,25 @@ TEST_F(ThreadsTest, HaveIdsAndNames) {
   EXPECT_EQ(processes_.thread_of(kAny), 0u) << "which one is not known";
 }
 
+// A server that has a thread for each request.
+TEST_F(ThreadsTest, ThatEndedAreTheirProcesssWhileThatGoesOn) {
+  Processes processes(symbols_, true, 16);
+  pk_label info = ThreadsTest::info(kPid, "request");
+  info.pid = static_cast<uint32_t>(getpid());
+  const uint64_t process = PK_ANY_THREAD | uint64_t{info.pid} << 32 | info.start_boottime >> 20;
+  const auto label_of_thread = [](uint32_t i) { return uint64_t{kPid + i} << 32 | 9; };
+  for (uint32_t i = 0; i < 64; ++i) {
+    info.tid = kPid + i;
+    processes.add_label(label_of_thread(i), info);
+  }
+  processes.fold();
+  EXPECT_EQ(processes.folded(), 0U);
+  EXPECT_GE(processes.folded_threads(), 50U);
+  EXPECT_EQ(processes.standing_for(label_of_thread(50)), process);
+  EXPECT_EQ(processes.standing_for(process), process);
+  EXPECT_EQ(processes.label_of(process).comm, "leader");
+}
+
 TEST_F(ThreadsTest, AreSelectedWithTheirProcess) {
   EXPECT_FALSE(processes_.selected(kWorker));
   processes_.select(kPid);
