@@ -87,6 +87,10 @@ bool is_same_start(uint64_t exact, uint64_t coarse) {
   return static_cast<uint32_t>(exact) - static_cast<uint32_t>(coarse) <= two_ticks;
 }
 
+bool are_same_start(uint64_t one, uint64_t other) {
+  return is_same_start(one, other) || is_same_start(other, one);
+}
+
 uint32_t number_of(uint64_t label) {
   return static_cast<uint32_t>((label & ~PK_ANY_THREAD) >> 32);
 }
@@ -184,11 +188,40 @@ size_t Processes::instance_of(const pk_label& info) {
   }
   const uint64_t start =
       info.start_boottime - std::min<uint64_t>(info.start_boottime, suspended_ns());
-  for (const size_t i : by_pid_[info.pid])
-    if (instances_[i].born <= info.seen && info.seen <= instances_[i].died) return i;
-  for (const size_t i : by_pid_[info.pid])
-    if (start <= instances_[i].died && instances_[i].died <= info.seen) return i;
-  return instance_at(info.pid, info.seen);
+  const uint64_t as_in_labels = info.start_boottime >> 20;
+  const auto found = [&](size_t i) {
+    if (as_in_labels) instances_[i].start = as_in_labels;
+    return i;
+  };
+  // A pid that is used again where no event tells of it has another start.
+  const auto is_other = [&](const Instance& life) {
+    return life.start && as_in_labels && !are_same_start(life.start, as_in_labels);
+  };
+  bool again = false;
+  for (const size_t i : by_pid_[info.pid]) {
+    const Instance& life = instances_[i];
+    if (life.born > info.seen || info.seen > life.died) continue;
+    if (!is_other(life)) return found(i);
+    again = true;
+  }
+  for (const size_t i : by_pid_[info.pid]) {
+    const Instance& life = instances_[i];
+    if (start <= life.died && life.died <= info.seen && !is_other(life)) return found(i);
+  }
+  const bool lives = !was_used_again(info);
+  if (!again && lives) return found(instance_at(info.pid, info.seen));
+  const size_t i = make_instance(info.pid, info.parent, 0);
+  Image image = make_image(0, name(lives ? exe_of(info.pid) : ""));
+  image.unread = lives;
+  instances_[i].images.push_back(image);
+  return found(i);
+}
+
+// Is what has this pid now not the process that is told of?
+bool Processes::was_used_again(const pk_label& info) {
+  const auto now = stat_of(info.pid);
+  return now && info.start_boottime >> 20 &&
+         !is_same_start(info.start_boottime >> 20, now->start_boottime >> 20);
 }
 
 void Processes::read_image(Instance& instance, Image& image) {

@@ -91,6 +91,7 @@ class Processes {
     uint32_t parent = 0;
     uint64_t born = 0;  // 0: before the recording
     uint64_t died = UINT64_MAX;
+    uint64_t start = 0;  // of the process, as labels have it; 0: not known
     bool selected = false;
     uint32_t labels = 0;  // that are known and of it
     std::vector<Image> images;
@@ -130,6 +131,7 @@ class Processes {
   size_t instance_of(const pk_label& info);
   size_t instance_at(uint32_t pid, uint64_t time);
   size_t life_at_work(uint32_t pid, uint64_t time);
+  static bool was_used_again(const pk_label& info);
   size_t make_instance(uint32_t pid, uint32_t parent, uint64_t born);
   void read_image(Instance& instance, Image& image);
   void apply(const ProcessEvent& event);

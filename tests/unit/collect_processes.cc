@@ -165,6 +165,27 @@ TEST_F(ProcessesTest, AProcessThatIsEndingIsTheSame) {
   EXPECT_FALSE(processes_.selected(kLabel + 2)) << "began later: the pid was used again";
 }
 
+// As in a recording that goes on with nobody to hear of ends.
+TEST_F(ProcessesTest, APidThatIsUsedAgainUnheardIsToldByItsStart) {
+  pk_label info{};
+  info.pid = static_cast<uint32_t>(getpid());
+  info.seen = 1000;
+  info.start_boottime = uint64_t{5} << 20;
+  const uint64_t gone = uint64_t{info.pid} << 32 | 5;
+  processes_.add_label(gone, info);
+  EXPECT_EQ(processes_.label_of(gone).exe, "") << "what has its pid now is not it";
+  std::ifstream stat("/proc/self/stat");
+  std::string field;
+  uint64_t ticks = 0;
+  for (int i = 0; i < 21; ++i) stat >> field;
+  stat >> ticks;
+  info.start_boottime = ticks * 1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  const uint64_t self = uint64_t{info.pid} << 32 | (info.start_boottime >> 20 & UINT32_MAX);
+  processes_.add_label(self, info);
+  EXPECT_NE(processes_.label_of(self).exe, "");
+  EXPECT_EQ(processes_.label_of(gone).exe, "");
+}
+
 constexpr uint64_t kStart = uint64_t{5} << 20;  // of the process
 
 // Two threads of a process are told, by their own numbers.
