@@ -54,6 +54,7 @@ static __always_inline int pk_begin(struct pk_cpu *c, __u8 kind, __u64 party)
 	c->irq_before = c->irq_begin;
 	c->irq_before_in_softirq = c->irq_in_softirq;
 	c->irq_in_softirq = pk_serving_softirq(c) == 1;
+	c->irq_timer = 0;
 	c->irq.kind = kind;
 	c->irq.number = 0;
 	c->irq.function = 0;
@@ -404,7 +405,7 @@ int BPF_PROG(pk_hrtimer_start, struct hrtimer *timer)
 		return 0;
 	party = pk_party_now(c);
 	/* One that starts itself anew, when it expires, stays whose it was. */
-	if (!party && c->irq_since && c->irq_timer == plain)
+	if (!party && c->irq_timer == plain)
 		party = c->irq_timer_for;
 	else if (!party && c->hrtimer == (__u64)timer)
 		party = pk_timer_noted(plain, c->hrtimer_expires);

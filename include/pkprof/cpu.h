@@ -142,7 +142,7 @@ struct pk_cpu {
 	__u64 expiring;   /* timer whose function runs, or ran last, */
 	__u64 expires;    /* when it was to expire, */
 	__u64 hrtimer_expires; /* and .hrtimer was */
-	__u64 irq_timer;  /* high-resolution timer that expired last in an interrupt, */
+	__u64 irq_timer;  /* high-resolution timer that expired last in this interrupt, or the last, */
 	__u64 irq_timer_for; /* and its party */
 	__u64 done;       /* party of the disk request that was completed last */
 	__u64 disk_irq;   /* number of the interrupt that completed one last */

@@ -1,38 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/processes.h"
 
-#include <linux/limits.h>
-#include <signal.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <optional>
-#include <sstream>
 #include <utility>
 
 #include "collect/clock.h"
+#include "collect/proc_stat.h"
 
 namespace pkprof {
 namespace {
-
-std::string exe_of(uint32_t pid) {
-  char path[PATH_MAX];
-  const std::string link = "/proc/" + std::to_string(pid) + "/exe";
-  const ssize_t n = readlink(link.c_str(), path, sizeof(path));
-  return n > 0 ? std::string(path, static_cast<size_t>(n)) : "";
-}
-
-uint32_t parent_of(uint32_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("PPid:"))
-      return static_cast<uint32_t>(std::strtoul(line.c_str() + 5, nullptr, 10));
-  return 0;
-}
 
 // By how much the clock of processes' starts is ahead of ours.
 uint64_t suspended_ns() {
@@ -43,41 +22,6 @@ uint64_t suspended_ns() {
       static_cast<uint64_t>(boot.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(boot.tv_nsec);
   constexpr uint64_t between_the_calls = 1'000'000;
   return since_boot > now + between_the_calls ? since_boot - now : 0;
-}
-
-// A thread's process; the thread itself where nothing is said.
-uint32_t process_of_thread(uint32_t tid) {
-  std::ifstream in("/proc/" + std::to_string(tid) + "/status");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("Tgid:"))
-      return static_cast<uint32_t>(std::strtoul(line.c_str() + 5, nullptr, 10));
-  return tid;
-}
-
-struct Stat {
-  std::string comm;
-  uint32_t parent = 0;
-  uint64_t start_boottime = 0;  // ns, in steps of a clock tick
-};
-
-// Of a process or a thread.
-std::optional<Stat> stat_of(uint32_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(in, text);
-  const size_t open = text.find('(');
-  const size_t close = text.rfind(')');
-  if (open == std::string::npos || close == std::string::npos || close < open) return {};
-  Stat stat;
-  stat.comm = text.substr(open + 1, close - open - 1);
-  std::istringstream rest(text.substr(close + 1));
-  std::string field;
-  for (int i = 3; i <= 22 && rest >> field; ++i) {  // proc(5) numbers them from 1
-    if (i == 4) stat.parent = static_cast<uint32_t>(std::strtoul(field.c_str(), nullptr, 10));
-    if (i == 22) stat.start_boottime = std::strtoull(field.c_str(), nullptr, 10);
-  }
-  stat.start_boottime *= 1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
-  return stat;
 }
 
 constexpr uint32_t two_ticks = 20;  // in units of a label's start, 2^20 ns
@@ -93,10 +37,6 @@ bool are_same_start(uint64_t one, uint64_t other) {
 
 uint32_t number_of(uint64_t label) {
   return static_cast<uint32_t>((label & ~PK_ANY_THREAD) >> 32);
-}
-
-bool is_gone(uint32_t number) {
-  return kill(static_cast<pid_t>(number), 0) && errno == ESRCH;
 }
 
 uint64_t process_label(const pk_label& info) {
@@ -156,9 +96,9 @@ Processes::Image Processes::make_image(uint64_t since, Name exe, std::string com
 size_t Processes::instance_at(uint32_t pid, uint64_t time) {
   for (const size_t i : by_pid_[pid])
     if (instances_[i].born <= time && time <= instances_[i].died) return i;
-  const uint32_t parent = parent_of(pid);
+  const uint32_t parent = proc_parent(pid);
   const size_t i = make_instance(pid, parent, 0);
-  Image image = make_image(0, name(exe_of(pid)));
+  Image image = make_image(0, name(proc_exe(pid)));
   image.unread = true;
   instances_[i].images.push_back(image);
   if (parent) {
@@ -211,7 +151,7 @@ size_t Processes::instance_of(const pk_label& info) {
   const bool lives = !was_used_again(info);
   if (!again && lives) return found(instance_at(info.pid, info.seen));
   const size_t i = make_instance(info.pid, info.parent, 0);
-  Image image = make_image(0, name(lives ? exe_of(info.pid) : ""));
+  Image image = make_image(0, name(lives ? proc_exe(info.pid) : ""));
   image.unread = lives;
   instances_[i].images.push_back(image);
   return found(i);
@@ -219,7 +159,7 @@ size_t Processes::instance_of(const pk_label& info) {
 
 // Is what has this pid now not the process that is told of?
 bool Processes::was_used_again(const pk_label& info) {
-  const auto now = stat_of(info.pid);
+  const auto now = proc_stat(info.pid);
   return now && info.start_boottime >> 20 &&
          !is_same_start(info.start_boottime >> 20, now->start_boottime >> 20);
 }
@@ -338,7 +278,7 @@ void Processes::note(uint64_t label, const pk_label& info, const std::string& ex
 void Processes::meet(uint64_t label) {
   if (known_.contains(label) || is_folded(label)) return;
   const uint32_t number = number_of(label);
-  const auto stat = stat_of(number);
+  const auto stat = proc_stat(number);
   if (!stat || !is_same_start(label, stat->start_boottime >> 20)) return;
   pk_label info{};
   info.pid = number;
@@ -349,15 +289,15 @@ void Processes::meet(uint64_t label) {
   std::string comm = stat->comm;
   stat->comm.copy(info.thread_comm, sizeof(info.thread_comm) - 1);
   if (thread_of(label)) {
-    info.pid = process_of_thread(number);
-    const auto leader = stat_of(info.pid);
+    info.pid = proc_process(number);
+    const auto leader = proc_stat(info.pid);
     if (!leader) return;
     info.start_boottime = leader->start_boottime;
     comm = leader->comm;
   }
   comm.copy(info.comm, sizeof(info.comm) - 1);
   info.cgroup = 0;
-  note(label, info, exe_of(number));
+  note(label, info, proc_exe(number));
 }
 
 void Processes::bury() {

@@ -66,8 +66,8 @@ class Processes {
   // The model's label: of a thread, its process's. A number that was never told is a process of
   // that pid without a name.
   [[nodiscard]] Label label_of(uint64_t label) const;
-  // The id and the name of the thread; 0 and "" where labels are processes'.
   [[nodiscard]] bool is_kernel_thread(uint64_t label) const;
+  // The id and the name of the thread; 0 and "" where labels are processes'.
   [[nodiscard]] uint32_t thread_of(uint64_t label) const;
   [[nodiscard]] std::string thread_name(uint64_t label) const;
   // Marks a process as selected; its children, present and to come, are too.

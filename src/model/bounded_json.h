@@ -15,7 +15,7 @@ namespace pkprof {
 template <typename Malformed>
 nlohmann::ordered_json parse_bounded(std::string_view text, int max_nesting) {
   using Json = nlohmann::ordered_json;
-  constexpr size_t max_keys = 1000;
+  constexpr size_t max_keys = 128;
   std::vector<size_t> keys(static_cast<size_t>(max_nesting) + 2);  // of the object at each depth
   return Json::parse(text, [&](int depth, Json::parse_event_t event, Json&) {
     if (depth > max_nesting) throw Malformed{"nested too deeply"};

@@ -46,6 +46,20 @@ class ProcessesTest : public testing::Test {
     return symbols_.find(processes_.image_of(kLabel, 1), kAddress).map.file;
   }
 
+  static ProcessEvent forked(uint64_t time) {
+    ProcessEvent child = event(ProcessEvent::Kind::fork, time);
+    child.parent = kPid;
+    child.pid = kPid + 1;
+    return child;
+  }
+  bool child_is_selected() {
+    pk_label info{};
+    info.pid = kPid + 1;
+    info.seen = 320;
+    processes_.add_label(uint64_t{kPid + 1} << 32 | 1, info);
+    return processes_.selected(uint64_t{kPid + 1} << 32 | 1);
+  }
+
   UserSymbols symbols_;
   Processes processes_{symbols_};
 };
@@ -109,33 +123,19 @@ TEST_F(ProcessesTest, AnExecByAnotherThanTheFirstThreadIsOfTheSameLife) {
   exec.comm = "next";
   ProcessEvent map = event(ProcessEvent::Kind::map, 311);
   map.map = {0x5000'0000, 0x5001'0000, 0, 2, 1, 1, "/no/such/next", ""};
-  ProcessEvent child = event(ProcessEvent::Kind::fork, 312);
-  child.parent = kPid;
-  child.pid = kPid + 1;
-  processes_.add_events({event(ProcessEvent::Kind::exit, 300), exec, map, child});
+  processes_.add_events({event(ProcessEvent::Kind::exit, 300), exec, map, forked(312)});
   EXPECT_EQ(processes_.lives(), lives + 1) << "the child's";
   processes_.bury();
   processes_.bury();
   EXPECT_EQ(processes_.label_of(kLabel).exe, "/no/such/next");
-  pk_label info{};
-  info.pid = kPid + 1;
-  info.seen = 320;
-  processes_.add_label(uint64_t{kPid + 1} << 32 | 1, info);
-  EXPECT_TRUE(processes_.selected(uint64_t{kPid + 1} << 32 | 1));
+  EXPECT_TRUE(child_is_selected());
 }
 
 // As after its main() has called pthread_exit().
 TEST_F(ProcessesTest, WhatOtherThreadsForkAfterTheEndOfTheFirstIsItsChild) {
   processes_.select(kPid);
-  ProcessEvent child = event(ProcessEvent::Kind::fork, 310);
-  child.parent = kPid;
-  child.pid = kPid + 1;
-  processes_.add_events({event(ProcessEvent::Kind::exit, 300), child});
-  pk_label info{};
-  info.pid = kPid + 1;
-  info.seen = 320;
-  processes_.add_label(uint64_t{kPid + 1} << 32 | 1, info);
-  EXPECT_TRUE(processes_.selected(uint64_t{kPid + 1} << 32 | 1));
+  processes_.add_events({event(ProcessEvent::Kind::exit, 300), forked(310)});
+  EXPECT_TRUE(child_is_selected());
 }
 
 // Samples of it may be in the tables that are read next.
