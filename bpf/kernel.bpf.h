@@ -15,6 +15,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#define AF_UNSPEC 0
 #define AF_INET 2
 #define AF_INET6 10
 #define AF_PACKET 17
@@ -314,6 +315,7 @@ struct task_struct {
 	unsigned int flags;
 	struct sched_entity se;
 	struct sched_info sched_info;
+	int nr_cpus_allowed;
 	int pid;
 	int tgid;
 	struct mm_struct *mm;

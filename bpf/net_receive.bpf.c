@@ -164,17 +164,28 @@ out:
 	return 0;
 }
 
+/*
+ * A tun device has a socket of its own, and says of a packet that it is to be read there. That packet
+ * is on its way out: the one at hand may be what it answers.
+ */
+static __always_inline int pk_data_ready(struct sock *sk)
+{
+	struct pk_cpu *c = pk_hook();
+
+	return sk->__sk_common.skc_family == AF_UNSPEC ? 0 : pk_socket_found(c, sk);
+}
+
 SEC("?tp_btf/sk_data_ready")
 int BPF_PROG(pk_sk_data_ready, struct sock *sk)
 {
-	return pk_socket_found(pk_hook(), sk);
+	return pk_data_ready(sk);
 }
 
 /* Before there was a tracepoint: the function that nearly every socket has as sk_data_ready. */
 SEC("?fentry/sock_def_readable")
 int BPF_PROG(pk_sock_def_readable, struct sock *sk)
 {
-	return pk_socket_found(pk_hook(), sk);
+	return pk_data_ready(sk);
 }
 
 /* Every segment of an established connection, pure acknowledgements too. */

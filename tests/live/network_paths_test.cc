@@ -64,6 +64,27 @@ class NetworkMiddleTest : public testing::Test {
     must(middle_->set_rps("veth1", 1UL << last_cpu()));
   }
 
+  // Its process's pid. Steered in the client's namespace only: in the server's it is in the
+  // tunnel's own system call that packets are received.
+  int join_by_tunnel() {
+    const int tunnel = stage_.start(
+        &*middle_, {"pk_tunnel", "--from", client_->path(), "--to", server_->path()}, 0);
+    must(client_->add_address("tun0", "10.79.0.1/24"));
+    must(server_->add_address("tun0", "10.79.0.2/24"));
+    must(client_->link_up("tun0"));
+    must(server_->link_up("tun0"));
+    must(client_->set_rps("tun0", 1UL << last_cpu()));
+    return tunnel;
+  }
+
+  // What is received is for the ends; the tunnel has its system calls.
+  void expect_the_tunnel_has_its_own(const std::set<int>& ends, int tunnel) {
+    const Report report = observe();
+    expect_shares(report, network_shares(report, ends, hog_), 95, 5);
+    EXPECT_LE(network_shares(report, {tunnel}, hog_).ends, bystander_limit()) << describe(report);
+    EXPECT_GT(report.find(tunnel)->own_ns, 0) << describe(report);
+  }
+
   Turn turn_;
   Stage stage_;
   std::optional<Namespace> client_, middle_, server_;
@@ -108,6 +129,24 @@ TEST_F(NetworkMiddleTest, ForwardedToNowhere) {
   const Shares shares = network_shares(report, {sender}, hog_);
   EXPECT_LE(shares.bystander, bystander_limit()) << describe(report);
   EXPECT_GE(shares.ends + shares.unclaimed + shares.kernel, 98) << describe(report);
+}
+
+TEST_F(NetworkMiddleTest, TunnelTcp) {
+  const int tunnel = join_by_tunnel();
+  const int server =
+      stage_.start(&*server_, {"pk_tcp", "serve", "--port", "7001", "--mode", "echo"}, 0);
+  const int client =
+      stage_.start(&*client_, {"pk_tcp", "rr", "--to", "10.79.0.2", "--port", "7001"}, 0);
+  expect_the_tunnel_has_its_own({server, client}, tunnel);
+}
+
+// The kernel opens and closes connections while it has a packet from the tunnel's process.
+TEST_F(NetworkMiddleTest, TunnelConnections) {
+  const int tunnel = join_by_tunnel();
+  const int server = stage_.start(&*server_, {"pk_tcp", "serve", "--port", "7001"}, 0);
+  const int client =
+      stage_.start(&*client_, {"pk_tcp", "connect", "--to", "10.79.0.2", "--port", "7001"}, 0);
+  expect_the_tunnel_has_its_own({server, client}, tunnel);
 }
 
 TEST_F(NetworkPathsTest, EchoRequestsAreForThePingerOrNobody) {
