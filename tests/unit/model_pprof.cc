@@ -336,6 +336,10 @@ TEST(PprofForged, MetaThatIsNot) {
   for (int i = 0; i < 500'000; ++i) keys += (i ? ",\"" : "\"") + std::to_string(i) + "\":1";
   EXPECT_FAILS(with(start + R"("counters":{)" + keys + "}}"), "too many keys");
   EXPECT_FAILS(with(start + keys + "}"), "too many keys");
+  // Each takes many times its two letters.
+  std::string lists = "[]";
+  for (int i = 0; i < 23; ++i) lists += "," + lists;
+  EXPECT_FAILS(with(start + R"("x":[)" + lists + "]}"), "too many values");
   EXPECT_FAILS(with(R"({"schema":"pkprof.meta/2"})"), "use a newer pkprof");
 }
 
