@@ -21,6 +21,7 @@ bool show(const Options& o, const Profile& profile) {
   ReportOptions r = terminal_options();
   r.limit = o.rows;
   r.by = by_from_string(o.by).value_or(By::pid);
+  r.sources = !o.recording.record.target.all;
   return print(o.json ? report_json(profile, r) : ledger_text(profile, r));
 }
 

@@ -26,6 +26,7 @@ constexpr size_t max_name_width = 24;
 constexpr size_t max_group_width = 64;
 constexpr size_t max_exe_width = 32;
 constexpr size_t max_flows = 10;
+constexpr size_t max_details = 10;
 
 // Hex digits by the dozens say no more than their first twelve.
 std::string short_ids(const std::string& text, bool unicode) {
@@ -58,7 +59,7 @@ class LedgerText {
     header();
     table();
     flows();
-    if (!options_.pids.empty()) details();
+    if (options_.sources || !options_.pids.empty()) details();
     missing();
     return std::move(out_);
   }
@@ -344,10 +345,16 @@ void LedgerText::flows() {
          "%)");
 }
 
-// What each selected process was served by, and why we think so.
+// What each selected process was served by, and why we think so; if none were, the first rows.
 void LedgerText::details() {
+  const size_t most = options_.limit != 0     ? options_.limit
+                      : options_.pids.empty() ? max_details
+                                              : SIZE_MAX;
+  size_t shown = 0;
   for (const LedgerRow& row : ledger_.processes) {
     if (row.costs_ns() == 0) continue;
+    if (options_.pids.empty() && reads_zero(row.costs_ns(), profile_.meta.duration_ns)) continue;
+    if (++shown > most) return;
     line("");
     line(options_.style.bold("What it was for: ") + party(row.group));
     std::vector<std::pair<uint64_t, std::string>> sources;

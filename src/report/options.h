@@ -38,6 +38,8 @@ struct ReportOptions {
   // Functions of each process (or whatever `by` says) by themselves, of the flat profile and the
   // call graph. They are with `pids`, anyway.
   bool apart = false;
+  // Under the ledger, what each row's time was for, by source; with `pids`, anyway.
+  bool sources = false;
   size_t limit = 0;        // rows of the main table; 0: all that would not read 0.0 %
   double threshold = 0.5;  // of the tree and the call graph, in percent: less is summed up
 };
