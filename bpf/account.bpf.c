@@ -62,7 +62,10 @@ __noinline int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 sa
 			return 0;
 		}
 	}
-	c->stats.lost_ns += ns;
+	/* Where all is measured, samples only say how it is divided. */
+	if (!config.measure || row->kind == PK_MEASURED || row->kind == PK_INTERRUPT ||
+	    row->kind == PK_STOLEN)
+		c->stats.lost_ns += ns;
 	c->stats.lost_samples += samples;
 	return 0;
 }

@@ -8,6 +8,7 @@
 int pk_put_row(struct pk_cpu *c, struct pk_exact *row)
 {
 	struct pk_key *key;
+	__u64 ns, count;
 
 	if (!c || !row || !row->count)
 		return 0;
@@ -21,9 +22,11 @@ int pk_put_row(struct pk_cpu *c, struct pk_exact *row)
 	key->vec = row->kind;
 	key->basis = row->basis;
 	key->reason = PK_UNTRACKED;
-	pk_count(c, key, row->ns, row->count);
+	ns = row->ns;
+	count = row->count;
 	row->ns = 0;
 	row->count = 0;
+	pk_count(c, key, ns, count);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Exact time: what was measured by entry and exit. A CPU keeps a few rows of it, so that most of
- * what is measured is an addition, and puts them into the tables once a second.
+ * what is measured is an addition, and puts them into the tables when user space is about to take those.
  */
 #ifndef PKPROF_EXACT_BPF_H
 #define PKPROF_EXACT_BPF_H

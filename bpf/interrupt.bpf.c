@@ -361,6 +361,17 @@ static __always_inline __u64 pk_sleeper_of(__u64 timer)
 	return pk_label_of_task((__u64)task);
 }
 
+/* The clocks, and what the scheduler starts while it turns to another process. */
+static __always_inline bool pk_is_timer_of_kernel(__u64 function)
+{
+	return function == addresses.known[PK_KNOWN_TICK] ||
+	       function == addresses.known[PK_KNOWN_PERF_CLOCK] ||
+	       function == addresses.known[PK_KNOWN_QUOTA] ||
+	       function == addresses.known[PK_KNOWN_QUOTA_SLACK] ||
+	       function == addresses.known[PK_KNOWN_DEADLINE] ||
+	       function == addresses.known[PK_KNOWN_SLICE];
+}
+
 SEC("?tp_btf/hrtimer_expire_entry")
 int BPF_PROG(pk_hrtimer_interrupt, struct hrtimer *timer)
 {
@@ -374,8 +385,7 @@ int BPF_PROG(pk_hrtimer_interrupt, struct hrtimer *timer)
 	function = pk_hrtimer_function(plain);
 	if (function == addresses.known[PK_KNOWN_PERF_CLOCK])
 		c->due = timer->_softexpires;
-	if (function == addresses.known[PK_KNOWN_TICK] ||
-	    function == addresses.known[PK_KNOWN_PERF_CLOCK]) {
+	if (pk_is_timer_of_kernel(function)) {
 		party = PK_KERNEL;
 		basis = PK_BASIS_OWN;
 	} else if (function == addresses.known[PK_KNOWN_WAKEUP]) {
@@ -399,9 +409,7 @@ int BPF_PROG(pk_hrtimer_start, struct hrtimer *timer)
 	__u64 function = pk_hrtimer_function(plain);
 	__u64 party;
 
-	if (function == addresses.known[PK_KNOWN_TICK] ||
-	    function == addresses.known[PK_KNOWN_PERF_CLOCK] ||
-	    function == addresses.known[PK_KNOWN_WAKEUP])
+	if (function == addresses.known[PK_KNOWN_WAKEUP] || pk_is_timer_of_kernel(function))
 		return 0;
 	party = pk_party_now(c);
 	/* One that starts itself anew, when it expires, stays whose it was. */

@@ -154,6 +154,8 @@ __u64 pk_callbacks_object(__u64 taskp)
 	if (addresses.known[PK_KNOWN_RCU_OFFLOADED] &&
 	    pk_thread_function(task) == addresses.known[PK_KNOWN_RCU_OFFLOADED])
 		return pk_rcu_object_of(BPF_CORE_READ((struct rcu_data *)pk_thread_data(task), cpu));
+	if (BPF_CORE_READ(task, flags) & PF_WQ_WORKER && BPF_CORE_READ(task, nr_cpus_allowed) > 1)
+		return pk_rcu_object_of(PK_ALL_CPUS);
 	return pk_rcu_object();
 }
 

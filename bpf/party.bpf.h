@@ -97,7 +97,12 @@ static __always_inline __u64 pk_loop_object(__u64 device)
 	return pk_object_of(PK_SALT_LOOP, device, 0);
 }
 
-/* What RCU puts off on a CPU is for whoever uses the kernel there. */
+/*
+ * What RCU puts off on a CPU is for whoever uses the kernel there. A kworker that may run on any
+ * says not where it was put off: that is for all of them.
+ */
+enum { PK_ALL_CPUS = ~0U };
+
 static __always_inline __u64 pk_rcu_object_of(__u32 cpu)
 {
 	return pk_object_of(PK_SALT_RCU, cpu, 0);

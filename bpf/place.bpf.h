@@ -32,6 +32,7 @@ enum {
 	PK_AT_RECLAIM = 1 << PK_FN_RECLAIM,
 	PK_AT_NAMED = 1 << PK_FN_NAMED,
 	PK_AT_HOOK = 1 << PK_FN_HOOK,
+	PK_AT_PUT_OFF = 1 << PK_FN_PUT_OFF,
 };
 
 /* Frames beyond the softirq loop that are looked at: was it entered from sending? */

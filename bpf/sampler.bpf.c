@@ -213,6 +213,13 @@ static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_scratch 
 	pk_charge_nobody(c, charge, PK_UNTRACKED);
 }
 
+/* What RCU puts off is for those who use the kernel: on this CPU, and on all of them. */
+static __always_inline void pk_used_kernel(struct pk_cpu *c, __u64 party, __u64 ns)
+{
+	pk_vote(c, pk_rcu_object(), party, ns, PK_VOTE_FADES);
+	pk_vote(c, pk_rcu_object_of(PK_ALL_CPUS), pk_rcu_object(), ns, PK_VOTE_FADES);
+}
+
 /*
  * A kernel thread, in its own context. What is not known to be for someone is KERNEL here; user
  * space knows by the names of threads and functions which are the kernel's own.
@@ -234,9 +241,11 @@ static __noinline int pk_sample_thread(struct pk_cpu *c, struct pk_place *place,
 	if (place->at & PK_AT_RECLAIM)
 		return pk_charge_owner(c, charge, pk_callbacks_object(task), PK_BASIS_VOTED);
 	party = pk_thread_party(task, &basis);
+	if (!party && place->at & PK_AT_PUT_OFF)
+		return pk_charge_owner(c, charge, pk_callbacks_object(task), PK_BASIS_VOTED);
 	if (!party)
 		return pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
-	pk_vote(c, pk_rcu_object(), party, charge->ns, PK_VOTE_FADES);
+	pk_used_kernel(c, party, charge->ns);
 	return pk_charge_party(c, charge, party, basis);
 }
 
@@ -249,7 +258,7 @@ static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data
 	/* For DeBox alone: it knows what a thread does itself, and nobody reads the tables. */
 	if (config.debox) {
 		if (charge->kind == PK_OWN)
-			pk_vote(c, pk_rcu_object(), charge->ran_on, charge->ns, PK_VOTE_FADES);
+			pk_used_kernel(c, charge->ran_on, charge->ns);
 		return 0;
 	}
 	key = pk_fresh_key();
@@ -264,7 +273,7 @@ static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data
 	} else {
 		if (charge->kind == PK_OWN) {
 			pk_current_syscall(task, key);
-			pk_vote(c, pk_rcu_object(), charge->ran_on, charge->ns, PK_VOTE_FADES);
+			pk_used_kernel(c, charge->ran_on, charge->ns);
 		}
 		if (!config.measure)
 			key->ustack = pk_user_stack(c, ctx, buf);
@@ -354,10 +363,6 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	if (pk_was_in_interrupt(c)) {
 		c->carried_ns = charge->ns;
 		goto out;
-	}
-	if (unlikely(c->exact_epoch != epoch)) {
-		c->exact_epoch = epoch;
-		pk_put_exact(c);
 	}
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!s)

@@ -328,6 +328,7 @@ enum pk_function_class {
 	PK_FN_SYSCALL,     /* the first function of every system call */
 	PK_FN_NAMED,       /* what it calls comes after the hook that names the packet's socket */
 	PK_FN_HOOK,        /* around a program on a tracepoint */
+	PK_FN_PUT_OFF,     /* queued work that RCU's callbacks queue, mostly: the rest of an end */
 	PK_FN_CLASSES,
 };
 
@@ -356,6 +357,10 @@ enum pk_known {
 	PK_KNOWN_WAKEUP,          /* a high-resolution timer that wakes a process */
 	PK_KNOWN_TICK,            /* one that is the kernel's clock */
 	PK_KNOWN_PERF_CLOCK,      /* one that takes samples */
+	PK_KNOWN_QUOTA,           /* the scheduler's own: what groups may use of CPUs, */
+	PK_KNOWN_QUOTA_SLACK,     /* and what they leave, */
+	PK_KNOWN_DEADLINE,        /* deadlines, */
+	PK_KNOWN_SLICE,           /* and the ends of turns */
 	PK_KNOWN_BARRIER,         /* work that tells that work before it is done */
 	PK_KNOWN_STEER,           /* an IPI that tells of packets */
 	PK_KNOWN_STEER_BACK,      /* an IPI that tells of packets' buffers to be freed */

@@ -98,6 +98,8 @@ void BudgetKeeper::share_out() {
   const pk_stats stats = kernel_.stats();
   if (const uint64_t hz = pace_.hz(); pace_.look(stats.timed, stats.timed_ns, now) != hz)
     kernel_.set_frequency(pace_.hz(), pace_.unhurried_hz());
+  else
+    kernel_.keep_frequency();
   look_at_others(now);
   look_at_rest(stats, now);
   next_pace_ = (now / pace_interval_ns + 1) * pace_interval_ns;  // with the groups' glances

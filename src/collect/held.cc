@@ -337,6 +337,8 @@ Result<bool> stop_held(const std::string& path) {
   auto held = Held::open(std::move(*pins), std::move(**about));
   if (!held) return std::unexpected(held.error());
   held->kernel().stop();
+  // Now, or not at all: a socket of later may lie where one of these did.
+  if (held->about().hooks) held->kernel().ask_owners();
   if (auto r = held->pins().remove_links(); !r) return std::unexpected(r.error());
   auto profile = with_resumed(held->read());
   if (!profile) return std::unexpected(profile.error());

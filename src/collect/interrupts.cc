@@ -30,53 +30,58 @@ bool call_of_kernel(std::string_view function) {
   return function.empty() || std::ranges::find(of_kernel, function) != std::end(of_kernel);
 }
 
+void UnseenInterrupts::learn(const Counts& counts, const Sums& sums, double on_part) {
+  taken_.clear();
+  for (const auto& [key, count] : counts)
+    if (key.kind == PK_INTERRUPT && count.ns) taken_[key.ran_on].rows.emplace_back(key, count);
+  for (auto& [ran_on, taken] : taken_) {
+    const Sum& sum = sums.at(ran_on);
+    taken.part =
+        static_cast<double>(sum.seen) / on_part / static_cast<double>(sum.seen + sum.sampled);
+  }
+  learned_ = true;
+}
+
 void UnseenInterrupts::estimate(Counts& counts, uint64_t on_ns, uint64_t off_ns) {
-  owed_ns_ += off_ns;
-  if (owed_ns_ == 0 || on_ns < enough_ns) return;
-  struct Sum {
-    uint64_t seen = 0;     // in interrupts
-    uint64_t sampled = 0;  // in all else
-  };
-  std::unordered_map<uint64_t, Sum> by_ran_on;
+  Sums sums;
   for (const auto& [key, count] : counts) {
-    Sum& sum = by_ran_on[key.ran_on];
+    Sum& sum = sums[key.ran_on];
     (key.kind == PK_INTERRUPT ? sum.seen : sum.sampled) += count.ns;
   }
-  const double unseen = static_cast<double>(owed_ns_) / static_cast<double>(on_ns);
+  const auto all_ns = static_cast<double>(on_ns + off_ns);
+  if (on_ns >= enough_ns) learn(counts, sums, static_cast<double>(on_ns) / all_ns);
+  owed_ns_ += off_ns;
+  if (owed_ns_ == 0 || !learned_) return;
+  const double unseen = static_cast<double>(owed_ns_) / all_ns;
   owed_ns_ = 0;
   // Whole nanoseconds are taken from rows one by one, so that what is given is what was taken.
-  struct Part {
-    uint64_t want;  // to be moved to interrupts
-    uint64_t moved = 0;
-    uint64_t given = 0;
-    uint64_t seen = 0;  // of the rows that were given their part already
-  };
-  std::unordered_map<uint64_t, Part> parts;
-  for (const auto& [ran_on, sum] : by_ran_on) {
-    const auto wanted = static_cast<uint64_t>(static_cast<double>(sum.seen) * unseen);
-    parts.emplace(ran_on, Part{.want = std::min(wanted, sum.sampled)});
-  }
+  std::unordered_map<uint64_t, uint64_t> moved;
   for (auto& [key, count] : counts) {
-    if (key.kind == PK_INTERRUPT) continue;
-    Part& part = parts.at(key.ran_on);
-    const double share =
-        static_cast<double>(part.want) / static_cast<double>(by_ran_on.at(key.ran_on).sampled);
+    const auto taken = taken_.find(key.ran_on);
+    if (key.kind == PK_INTERRUPT || taken == taken_.end()) continue;
+    const Sum& sum = sums.at(key.ran_on);
+    const double wanted = taken->second.part * unseen * static_cast<double>(sum.seen + sum.sampled);
+    const double share = std::min(1.0, wanted / static_cast<double>(sum.sampled));
     const auto take =
         std::min<uint64_t>(count.ns, static_cast<uint64_t>(static_cast<double>(count.ns) * share));
     count.ns -= take;
-    part.moved += take;
+    moved[key.ran_on] += take;
   }
-  for (auto& [key, count] : counts) {
-    if (key.kind != PK_INTERRUPT) continue;
-    Part& part = parts.at(key.ran_on);
-    const uint64_t all = by_ran_on.at(key.ran_on).seen;
-    part.seen += count.ns;
-    const auto up_to = part.seen == all ? part.moved
-                                        : static_cast<uint64_t>(static_cast<double>(part.moved) *
-                                                                static_cast<double>(part.seen) /
-                                                                static_cast<double>(all));
-    count.ns += up_to - part.given;
-    part.given = up_to;
+  for (const auto& [ran_on, ns] : moved) {
+    const Counts& rows = taken_.at(ran_on).rows;
+    uint64_t all = 0;
+    for (const auto& [key, count] : rows) all += count.ns;
+    uint64_t seen = 0;
+    uint64_t given = 0;
+    for (const auto& [key, count] : rows) {
+      seen += count.ns;
+      const auto up_to =
+          seen == all ? ns
+                      : static_cast<uint64_t>(static_cast<double>(ns) * static_cast<double>(seen) /
+                                              static_cast<double>(all));
+      if (up_to > given) counts.emplace_back(key, pk_count{up_to - given, 0});
+      given = std::max(given, up_to);
+    }
   }
 }
 

@@ -28,17 +28,32 @@ class InterruptNames {
 [[nodiscard]] bool call_of_kernel(std::string_view function);
 
 // What interrupts take is on other rows while the hooks on them are off. It is estimated from what
-// they took while the hooks were on, process by process that they interrupted.
+// they took when the hooks were on last, process by process that they interrupted.
 class UnseenInterrupts {
  public:
   using Counts = std::vector<std::pair<pk_key, pk_count>>;
 
   // Rows of the time since the last call, of which the hooks were on for `on_ns` and off for
-  // `off_ns`. Their sum stays the same.
+  // `off_ns`. Their sum stays the same; rows may come twice.
   void estimate(Counts& counts, uint64_t on_ns, uint64_t off_ns);
 
  private:
-  uint64_t owed_ns_ = 0;  // time off that no measured time stood beside yet
+  // Of the time that a process had the CPU, with its interrupts.
+  struct Sum {
+    uint64_t seen = 0;  // in interrupts
+    uint64_t sampled = 0;
+  };
+  using Sums = std::unordered_map<uint64_t, Sum>;
+  struct Taken {
+    double part;  // that interrupts took of that time
+    Counts rows;  // for whom
+  };
+
+  void learn(const Counts& counts, const Sums& sums, double on_part);
+
+  std::unordered_map<uint64_t, Taken> taken_;  // by the process that was interrupted
+  bool learned_ = false;
+  uint64_t owed_ns_ = 0;  // time off before anything was learned
 };
 
 }  // namespace pkprof

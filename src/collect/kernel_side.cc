@@ -155,7 +155,8 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   s->rodata->config.measure = options.measure;
   s->rodata->config.share_calls = std::ranges::none_of(
       hooks, [](const Hook* h) { return h->program == std::string_view("pk_csd_entry"); });
-  s->bss->period = 1'000'000'000 / options.frequency_hz;
+  period_ns = 1'000'000'000 / options.frequency_hz;
+  s->bss->period = period_ns;
   s->bss->rows_with_stacks = room.counts / 4 * 3;
   s->rodata->config.threads = options.threads;
   s->rodata->config.calls = options.calls.any();
@@ -173,8 +174,8 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
     const std::string_view name = bpf_program__name(program);
     const bool wanted =
         name == "pk_sample" || name == "pk_warm" || name == "pk_introduce" || name == "pk_look" ||
-        (name == "pk_measure_now" && options.measure) || (name == "pk_empty" && options.hooks) ||
-        (name == "pk_iter_sockets" && options.hooks) ||
+        (name == "pk_measure_now" && (options.hooks || options.measure)) ||
+        (name == "pk_empty" && options.hooks) || (name == "pk_iter_sockets" && options.hooks) ||
         (name.starts_with("pk_call_fentry") && options.calls.each) ||
         (name.starts_with("pk_call_multi") && options.calls.many) ||
         std::any_of(hooks.begin(), hooks.end(), [&](const Hook* h) { return h->program == name; });
@@ -351,10 +352,10 @@ void KernelSide::measure_now() {
   constexpr int most_times = 5;
   constexpr uint64_t enough_ns = 500'000;
   constexpr uint64_t enough_for_each_ns = 20'000;
-  if (!impl_->options.measure) return;
   for (int i = 0; i < most_times; ++i) {
     const uint64_t start = monotonic_ns();
     impl_->run_everywhere(impl_->skeleton->progs.pk_measure_now);
+    if (!impl_->options.measure) break;
     if (monotonic_ns() - start < enough_ns + impl_->cpus * enough_for_each_ns) break;
   }
 }
@@ -373,7 +374,12 @@ void KernelSide::set_frequency(uint64_t hz, uint64_t slowest_hz) {
     uint64_t period = period_of(static_cast<int>(m.sampled[i]), hz, m.own_rhythm);
     ioctl(m.samplers[i].get(), PERF_EVENT_IOC_PERIOD, &period);
   }
-  m.skeleton->bss->period = 1'000'000'000 / slowest_hz;
+  m.period_ns = 1'000'000'000 / slowest_hz;
+  m.skeleton->bss->period = std::max<uint64_t>(m.skeleton->bss->period, m.period_ns);
+}
+
+void KernelSide::keep_frequency() {
+  impl_->skeleton->bss->period = impl_->period_ns;
 }
 
 // Stopping the clocks waits for each CPU in turn, and one that the host does not run keeps it

@@ -86,6 +86,8 @@ class KernelSide {
   // Of the sampling clock, while it runs.
   // `slowest_hz`: what it goes back to, where this is for a moment only.
   void set_frequency(uint64_t hz, uint64_t slowest_hz);
+  // Some samples later: those that were under way when it was set have come.
+  void keep_frequency();
   uint64_t disable();  // no sample after this moment, CLOCK_MONOTONIC
 
   // Attaches programs that count the calls of these functions, by what the options allow; takes

@@ -63,7 +63,8 @@ struct KernelSide::Impl {
   Link attach(const Hook& hook);
   static void let_settle();
   uint64_t started = 0;
-  uint32_t windows = 0;  // times that hooks were turned on
+  uint32_t windows = 0;    // times that hooks were turned on
+  uint64_t period_ns = 0;  // between samples, as was set last
   uint64_t owners_without_room = 0;
   std::vector<Fd> samplers;
   const double own_rhythm = static_cast<double>(std::random_device{}()) / 4294967296.0;

@@ -98,8 +98,12 @@ Result<Mappings> Mappings::open(int ring) {
   return Mappings(std::move(impl));
 }
 
-std::vector<ProcessEvent> Mappings::take() {
+void Mappings::collect() {
   ring_buffer__consume(impl_->ring.get());
+}
+
+std::vector<ProcessEvent> Mappings::take() {
+  collect();
   std::vector<ProcessEvent> events;
   for (const pk_mapped& m : std::exchange(impl_->taken, {})) {
     const File* file = m.file >= PK_FILE_FIRST ? impl_->find(m.file) : nullptr;

@@ -30,6 +30,8 @@ class Mappings {
   Mappings& operator=(Mappings&&) noexcept;
   ~Mappings();
 
+  // Empties the ring, so that poll_fd() says no more that it is readable.
+  void collect();
   // Everything told so far, by no order; of the kind ProcessEvent::Kind::code.
   [[nodiscard]] std::vector<ProcessEvent> take();
   // Of a file by its number; "" if it is not known.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/measured.h"
 
-#include <cmath>
 #include <map>
-#include <unordered_map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "collect/parties.h"
 
 namespace pkprof {
 namespace {
@@ -23,9 +26,10 @@ struct Time {
 
 using Times = std::map<Whole, Time>;
 
+// What ran on the kernel itself is what found no room.
 bool is_sampled(const pk_key& key) {
   return key.kind != PK_INTERRUPT && key.kind != PK_STOLEN && key.kind != PK_MEASURED &&
-         key.kind != PK_CALLS;
+         key.kind != PK_CALLS && key.ran_on != PK_KERNEL;
 }
 
 // Between the vectors a softirq's loop is not measured, and is part of the turn.
@@ -66,48 +70,57 @@ class Alike {
       part.user += ns;
   }
 
-  void divide(const Whole& whole, uint64_t ns, Rows& rows) const {
-    Row row{};
-    row.key.ran_on = whole.ran_on;
-    row.key.syscall = PK_NO_SYSCALL;
-    row.key.vec = whole.vec;
-    row.key.basis = PK_BASIS_PROVISIONAL;
-    const auto it = parts_.find(whole.vec);
-    if (whole.vec == PK_VEC_NONE) {
-      row.key.served = whole.ran_on;
-      if (whole.ran_on == PK_IDLE) {
-        row.key.kind = PK_IDLING;
-        rows.emplace_back(row, pk_count{ns, 0});
-        return;
-      }
-      const double share =
-          it == parts_.end() || !it->second.sum
-              ? 0.5
-              : static_cast<double>(it->second.user) / static_cast<double>(it->second.sum);
-      const auto user = static_cast<uint64_t>(static_cast<double>(ns) * share);
-      row.key.kind = PK_USER;
-      rows.emplace_back(row, pk_count{user, 0});
-      row.key.kind = PK_OWN;
-      rows.emplace_back(row, pk_count{ns - user, 0});
+  // Turns of a task.
+  void divide_turns(uint64_t ran_on, uint64_t ns, Rows& rows) const {
+    Row row = row_alike(ran_on, PK_VEC_NONE);
+    row.key.served = ran_on;
+    if (ran_on == PK_IDLE) {
+      row.key.kind = PK_IDLING;
+      rows.emplace_back(row, pk_count{ns, 0});
       return;
     }
-    row.key.kind = PK_SOFTIRQ;
-    uint64_t left = ns;
+    const auto it = parts_.find(PK_VEC_NONE);
+    const double share =
+        it == parts_.end() || !it->second.sum
+            ? 0.5
+            : static_cast<double>(it->second.user) / static_cast<double>(it->second.sum);
+    const auto user = static_cast<uint64_t>(static_cast<double>(ns) * share);
+    row.key.kind = PK_USER;
+    rows.emplace_back(row, pk_count{user, 0});
+    row.key.kind = PK_OWN;
+    rows.emplace_back(row, pk_count{ns - user, 0});
+  }
+
+  // Softirqs of one vector on several tasks.
+  void divide_softirqs(uint8_t vec, std::span<const uint64_t> tasks, std::span<const uint64_t> ns,
+                       Rows& rows) const {
+    std::vector<std::pair<uint64_t, uint8_t>> served;
+    std::vector<Parties::Share> shares;
+    const auto it = parts_.find(vec);
     if (it != parts_.end() && it->second.sum) {
-      for (const auto& [served, part] : it->second.served) {
-        const auto share = std::min(
-            left, static_cast<uint64_t>(static_cast<double>(ns) * static_cast<double>(part) /
-                                        static_cast<double>(it->second.sum)));
-        row.key.served = served.first;
-        row.key.served_kind = served.second;
-        rows.emplace_back(row, pk_count{share, 0});
-        left -= share;
+      for (const auto& [party, part] : it->second.served) {
+        served.push_back(party);
+        shares.push_back(
+            {party.first, static_cast<double>(part) / static_cast<double>(it->second.sum)});
       }
+    } else {
+      served.emplace_back(
+          vec == PK_VEC_SCHED ? uint64_t{PK_KERNEL} : uint64_t{PK_UNCLAIMED} + PK_UNTRACKED,
+          PK_SERVED_LABEL);
+      shares.push_back({served[0].first, 1});
     }
-    row.key.served =
-        whole.vec == PK_VEC_SCHED ? uint64_t{PK_KERNEL} : uint64_t{PK_UNCLAIMED} + PK_UNTRACKED;
-    row.key.served_kind = PK_SERVED_LABEL;
-    if (left) rows.emplace_back(row, pk_count{left, 0});
+    const auto give = [&](size_t task, size_t party, uint64_t piece) {
+      if (!piece) return;
+      Row row = row_alike(tasks[task], vec);
+      row.key.kind = PK_SOFTIRQ;
+      std::tie(row.key.served, row.key.served_kind) = served[party];
+      rows.emplace_back(row, pk_count{piece, 0});
+    };
+    if (shares.size() > few_parties) return lay_out(ns, shares, give);
+    for (size_t task = 0; task < tasks.size(); ++task) {
+      const std::vector<uint64_t> parts = split(ns[task], shares);
+      for (size_t party = 0; party < parts.size(); ++party) give(task, party, parts[party]);
+    }
   }
 
  private:
@@ -116,6 +129,16 @@ class Alike {
     uint64_t user = 0;
     std::map<std::pair<uint64_t, uint8_t>, uint64_t> served;
   };
+
+  static Row row_alike(uint64_t ran_on, uint8_t vec) {
+    Row row{};
+    row.key.ran_on = ran_on;
+    row.key.syscall = PK_NO_SYSCALL;
+    row.key.vec = vec;
+    row.key.basis = PK_BASIS_PROVISIONAL;
+    return row;
+  }
+
   std::map<uint8_t, Part> parts_;  // by vector; PK_VEC_NONE: of turns
 };
 
@@ -143,6 +166,7 @@ void scale_to_measured(Rows& rows, const std::function<bool(uint64_t)>& is_kerne
     if (!is_sampled(row.key)) continue;
     const Whole whole = whole_of(row.key, times);
     const Time& time = times.at(whole);
+    if (!time.sampled) continue;  // all of it is divided below
     Given& up_to = given[whole];
     up_to.sampled += count.ns;
     const uint64_t sum = time.sampled == up_to.sampled
@@ -153,14 +177,23 @@ void scale_to_measured(Rows& rows, const std::function<bool(uint64_t)>& is_kerne
     count.ns = sum - std::min(sum, up_to.measured);
     up_to.measured = std::max(sum, up_to.measured);
   }
+  struct Softirqs {
+    std::vector<uint64_t> tasks;
+    std::vector<uint64_t> ns;
+  };
+  std::map<uint8_t, Softirqs> softirqs;
   for (const auto& [whole, time] : times) {
     if (!time.measured || time.sampled) continue;
-    if (whole.vec == PK_VEC_NONE && is_kernel_thread(whole.ran_on)) {
+    if (whole.vec != PK_VEC_NONE) {
+      softirqs[whole.vec].tasks.push_back(whole.ran_on);
+      softirqs[whole.vec].ns.push_back(time.measured);
+    } else if (is_kernel_thread(whole.ran_on)) {
       rows.emplace_back(row_of_thread(whole.ran_on), pk_count{time.measured, 0});
     } else {
-      alike.divide(whole, time.measured, rows);
+      alike.divide_turns(whole.ran_on, time.measured, rows);
     }
   }
+  for (const auto& [vec, all] : softirqs) alike.divide_softirqs(vec, all.tasks, all.ns, rows);
 }
 
 }  // namespace pkprof

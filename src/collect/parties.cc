@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace pkprof {
 namespace {
@@ -10,7 +11,10 @@ namespace {
 // A file on a loop device on a file on a loop device ...; and an end to circles.
 constexpr int deepest = 6;
 
-constexpr double fading = 0.1;  // of a vote's weight, what is left a second later
+// Of a vote's weight, what is left a second later: where it says who was there just now, and where
+// it says who made a page dirty, which the kernel writes within half a minute or so.
+constexpr double fading = 0.1;
+constexpr double fading_of_pages = 0.977;
 
 bool is_object(uint64_t party) {
   return (party & PK_OBJECT) != 0;
@@ -29,8 +33,9 @@ void Parties::add(std::span<const std::pair<pk_vote_key, pk_vote>> votes) {
       object.round = round_;
       continue;
     }
-    if (vote.fades && object.round != round_) {
-      const double left = std::pow(fading, static_cast<double>(round_ - object.round));
+    if (object.round != round_) {
+      const double left = std::pow(vote.fades ? fading : fading_of_pages,
+                                   static_cast<double>(round_ - object.round));
       for (Party& p : object.parties) p.weight *= left;
       std::erase_if(object.parties, [](const Party& p) { return p.weight < 0.01; });
     }
@@ -100,6 +105,23 @@ std::vector<uint64_t> split(uint64_t whole, std::span<const Parties::Share> shar
     given = std::max(given, until);
   }
   return parts;
+}
+
+void lay_out(std::span<const uint64_t> numbers, std::span<const Parties::Share> shares,
+             const std::function<void(size_t, size_t, uint64_t)>& give) {
+  std::vector<uint64_t> left =
+      split(std::accumulate(numbers.begin(), numbers.end(), uint64_t{0}), shares);
+  size_t at = 0;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    uint64_t rest = numbers[i];
+    do {
+      while (!left[at] && at + 1 < left.size()) ++at;
+      const uint64_t piece = std::min(rest, left[at]);
+      give(i, at, piece);
+      left[at] -= piece;
+      rest -= piece;
+    } while (rest);
+  }
 }
 
 }  // namespace pkprof

@@ -27,7 +27,8 @@ class Parties {
   // Remembers up to so many objects; those voted for least recently are forgotten first.
   explicit Parties(size_t most = 262144) : most_(most) {}
 
-  // The votes since the last call. What fades counts a tenth as much with each call.
+  // The votes since the last call, a second ago. What fades counts a tenth as much with each call,
+  // and what does not, half as much after thirty.
   void add(std::span<const std::pair<pk_vote_key, pk_vote>> votes);
   // The parts add up to 1. Empty: nobody is known for any of it. `finally`: nobody else will be, so
   // that what counts only in the end counts.
@@ -61,5 +62,16 @@ class Parties {
 
 // Parts of a whole number, as near to the shares as can be, that add up to it.
 [[nodiscard]] std::vector<uint64_t> split(uint64_t whole, std::span<const Parties::Share> shares);
+
+// Up to so many have their part of each of several numbers.
+inline constexpr size_t few_parties = 64;
+
+// For which of a thousand a sample was nobody knows. So the numbers are laid end to end, and cut
+// where one party's part of all of it ends and the next one's begins: numbers and parties have what
+// they would have otherwise, in as many pieces as there are of both, and not of one times the
+// other. `give` has the number's place, the party's, and the piece; each number has one piece at
+// least.
+void lay_out(std::span<const uint64_t> numbers, std::span<const Parties::Share> shares,
+             const std::function<void(size_t, size_t, uint64_t)>& give);
 
 }  // namespace pkprof

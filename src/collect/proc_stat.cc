@@ -48,6 +48,7 @@ std::optional<ProcStat> proc_stat(uint32_t pid) {
   std::string field;
   for (int i = 3; i <= 22 && rest >> field; ++i) {  // proc(5) numbers them from 1
     if (i == 4) stat.parent = static_cast<uint32_t>(std::strtoul(field.c_str(), nullptr, 10));
+    if (i == 20) stat.threads = static_cast<uint32_t>(std::strtoul(field.c_str(), nullptr, 10));
     if (i == 22) stat.start_boottime = std::strtoull(field.c_str(), nullptr, 10);
   }
   stat.start_boottime *= 1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));

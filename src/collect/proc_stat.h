@@ -11,6 +11,7 @@ namespace pkprof {
 struct ProcStat {
   std::string comm;
   uint32_t parent = 0;
+  uint32_t threads = 0;         // with its first one, also if that has ended
   uint64_t start_boottime = 0;  // ns, in steps of a clock tick
 };
 

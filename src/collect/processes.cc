@@ -96,15 +96,18 @@ Processes::Image Processes::make_image(uint64_t since, Name exe, std::string com
 size_t Processes::instance_at(uint32_t pid, uint64_t time) {
   for (const size_t i : by_pid_[pid])
     if (instances_[i].born <= time && time <= instances_[i].died) return i;
-  const uint32_t parent = proc_parent(pid);
+  return make_unheard(pid, proc_parent(pid), true);
+}
+
+// A process whose beginning no event told. What is gone has no more to say in /proc.
+size_t Processes::make_unheard(uint32_t pid, uint32_t parent, bool lives) {
   const size_t i = make_instance(pid, parent, 0);
-  Image image = make_image(0, name(proc_exe(pid)));
-  image.unread = true;
+  Image image = make_image(0, name(lives ? proc_exe(pid) : ""));
+  image.unread = lives;
   instances_[i].images.push_back(image);
-  if (parent) {
-    for (const size_t p : by_pid_[parent])
-      if (instances_[p].selected && instances_[p].died == UINT64_MAX) instances_[i].selected = true;
-  }
+  if (!parent) return i;
+  for (const size_t p : by_pid_[parent])
+    if (instances_[p].selected && instances_[p].died == UINT64_MAX) instances_[i].selected = true;
   return i;
 }
 
@@ -137,24 +140,15 @@ size_t Processes::instance_of(const pk_label& info) {
   const auto is_other = [&](const Instance& life) {
     return life.start && as_in_labels && !are_same_start(life.start, as_in_labels);
   };
-  bool again = false;
   for (const size_t i : by_pid_[info.pid]) {
     const Instance& life = instances_[i];
-    if (life.born > info.seen || info.seen > life.died) continue;
-    if (!is_other(life)) return found(i);
-    again = true;
+    if (life.born <= info.seen && info.seen <= life.died && !is_other(life)) return found(i);
   }
   for (const size_t i : by_pid_[info.pid]) {
     const Instance& life = instances_[i];
     if (start <= life.died && life.died <= info.seen && !is_other(life)) return found(i);
   }
-  const bool lives = !was_used_again(info);
-  if (!again && lives) return found(instance_at(info.pid, info.seen));
-  const size_t i = make_instance(info.pid, info.parent, 0);
-  Image image = make_image(0, name(lives ? proc_exe(info.pid) : ""));
-  image.unread = lives;
-  instances_[i].images.push_back(image);
-  return found(i);
+  return found(make_unheard(info.pid, info.parent, !was_used_again(info)));
 }
 
 // Is what has this pid now not the process that is told of?
@@ -301,15 +295,41 @@ void Processes::meet(uint64_t label) {
 }
 
 void Processes::bury() {
-  for (const uint64_t key : to_bury_.images) symbols_.exit(key);
+  // Where only the first thread has ended, the others are still there.
+  std::unordered_set<uint64_t> alive;
+  for (const size_t i : to_bury_.instances) {
+    const Instance& instance = instances_[i];
+    if (instance.died == UINT64_MAX || instance.images.empty() || has_ended(i)) continue;
+    alive.insert(instance.images.back().key);
+    dead_.instances.push_back(i);
+  }
+  for (const uint64_t key : to_bury_.images) {
+    if (alive.contains(key))
+      dead_.images.push_back(key);
+    else
+      symbols_.exit(key);
+  }
   for (const size_t i : to_bury_.instances)
-    if (instances_[i].died != UINT64_MAX && !instances_[i].labels) forget_instance(i);
+    if (instances_[i].died != UINT64_MAX && !instances_[i].labels && has_ended(i))
+      forget_instance(i);
   to_bury_ = std::exchange(dead_, {});
+  // Programs come and go, too.
+  constexpr size_t many = 16384;
+  if (names_.size() > std::max(many, 2 * names_needed_)) forget_names();
+}
+
+// What is told is the end of its first thread.
+bool Processes::has_ended(size_t instance) const {
+  const Instance& life = instances_[instance];
+  if (is_gone(life.pid)) return true;
+  if (life.died == UINT64_MAX) return false;
+  if (by_pid_.at(life.pid).back() != instance) return true;
+  const auto now = proc_stat(life.pid);
+  return !now || now->threads < 2;
 }
 
 bool Processes::has_ended(const Known& known) const {
-  if (known.instance != SIZE_MAX && instances_[known.instance].died != UINT64_MAX) return true;
-  return is_gone(known.info.pid);  // nobody told
+  return known.instance == SIZE_MAX ? is_gone(known.info.pid) : has_ended(known.instance);
 }
 
 // Of a process that goes on.
@@ -403,6 +423,7 @@ void Processes::forget_names() {
     for (const Image& image : instance.images) used.insert({image.exe, image.comm});
   for (const auto& [label, known] : known_) used.insert(known.cgroup);
   std::erase_if(names_, [&](const std::string& text) { return !used.contains(&text); });
+  names_needed_ = names_.size();
 }
 
 uint64_t Processes::image_of(uint64_t label, uint32_t exec_id) {

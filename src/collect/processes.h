@@ -118,6 +118,7 @@ class Processes {
   Image* image_at(const Known& known, uint32_t exec_id);
   Name name(std::string text) { return &*names_.insert(std::move(text)).first; }
   Image make_image(uint64_t since, Name exe, std::string comm = {});
+  [[nodiscard]] bool has_ended(size_t instance) const;
   [[nodiscard]] bool has_ended(const Known& known) const;
   [[nodiscard]] bool thread_has_ended(uint64_t label, const Known& known) const;
   uint64_t fold_label_of(uint64_t label);
@@ -132,6 +133,7 @@ class Processes {
   size_t instance_at(uint32_t pid, uint64_t time);
   size_t life_at_work(uint32_t pid, uint64_t time);
   static bool was_used_again(const pk_label& info);
+  size_t make_unheard(uint32_t pid, uint32_t parent, bool lives);
   size_t make_instance(uint32_t pid, uint32_t parent, uint64_t born);
   void read_image(Instance& instance, Image& image);
   void apply(const ProcessEvent& event);
@@ -143,6 +145,7 @@ class Processes {
   Cgroups cgroups_;
   Containers containers_;
   std::unordered_set<std::string> names_;
+  size_t names_needed_ = 0;  // when those that nobody needs were forgotten last
   std::vector<Instance> instances_;
   std::vector<size_t> free_;  // of instances_
   std::unordered_map<uint32_t, std::vector<size_t>> by_pid_;

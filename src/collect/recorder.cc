@@ -14,7 +14,6 @@ namespace pkprof {
 namespace {
 
 constexpr uint64_t enough_samples = 10;  // to charge others by
-constexpr size_t few_parties = 64;       // whose part of each row is told
 
 void add_to(pk_count& sum, const pk_count& more) {
   sum.ns += more.ns;
@@ -149,34 +148,28 @@ void Recorder::charge(const Row& row, uint64_t samples, std::span<const Parties:
   }
 }
 
-// For which of a thousand a sample was nobody knows. So the rows are laid end to end, and cut where
-// one party's part of all of it ends and the next one's begins: rows and parties have what they
-// would have otherwise, in as many pieces as there are of both, and not of one times the other.
+// See lay_out().
 void Recorder::charge_many(std::span<const std::pair<Row, pk_count>> rows,
                            std::span<const Parties::Share> parties) {
   // Calls take no time of their own: they are cut by their number.
   const bool timed = std::ranges::any_of(rows, [](const auto& r) { return r.second.ns != 0; });
-  const auto amount_of = [timed](const pk_count& c) { return timed ? c.ns : c.samples; };
-  uint64_t all = 0;
-  for (const auto& [row, c] : rows) all += amount_of(c);
-  std::vector<uint64_t> left = split(all, parties);
-  size_t at = 0;
+  std::vector<uint64_t> amounts;
+  for (const auto& [row, c] : rows) amounts.push_back(timed ? c.ns : c.samples);
   std::vector<Parties::Share> pieces;
   std::vector<uint64_t> ns;
-  for (const auto& [row, c] : rows) {
+  uint64_t told = 0;
+  lay_out(amounts, parties, [&](size_t i, size_t party, uint64_t piece) {
+    const uint64_t amount = amounts[i];
+    pieces.push_back({parties[party].label,
+                      amount ? static_cast<double>(piece) / static_cast<double>(amount) : 1});
+    ns.push_back(timed ? piece : 0);
+    told += piece;
+    if (told != amount) return;
+    charge(rows[i].first, rows[i].second.samples, pieces, ns, true);
     pieces.clear();
     ns.clear();
-    const uint64_t amount = amount_of(c);
-    for (uint64_t rest = amount; rest || pieces.empty();) {
-      while (!left[at] && at + 1 < left.size()) ++at;
-      const uint64_t piece = std::min(rest, left[at]);
-      pieces.push_back({parties[at].label, rest ? static_cast<double>(piece) / amount : 1});
-      ns.push_back(timed ? piece : 0);
-      left[at] -= piece;
-      rest -= piece;
-    }
-    charge(row, c.samples, pieces, ns, true);
-  }
+    told = 0;
+  });
 }
 
 void Recorder::make_room() {
@@ -192,7 +185,8 @@ void Recorder::make_room() {
   // Well below, so that it is not done each time.
   constexpr double enough = 0.75;
   keep_stacks();
-  while (is_above(enough) && take_stacks()) keep_stacks();
+  constexpr uint32_t just_now = 2;
+  while (is_above(enough) && take_stacks()) keep_stacks(just_now);
 }
 
 bool Recorder::is_above(double part) const {
@@ -270,7 +264,7 @@ bool Recorder::take_stacks() {
   return true;
 }
 
-void Recorder::keep_stacks() {
+void Recorder::keep_stacks(uint32_t rounds) {
   Stacks::Numbers kernel;
   Stacks::Numbers user;
   const auto note = [&](const Row& row) {
@@ -281,7 +275,7 @@ void Recorder::keep_stacks() {
     for (const auto& [row, count] : *rows) note(row);
   timeline_.each_row(note);
   spread_.each_row(note);
-  stacks_.keep(kernel, user);
+  stacks_.keep(kernel, user, rounds);
 }
 
 void Recorder::add_rest(const KernelSide::Rest& rest) {

@@ -92,7 +92,7 @@ class Recorder {
   void forget_objects();
   void forget_when_objects_worked();
   bool take_stacks();
-  void keep_stacks();
+  void keep_stacks(uint32_t rounds = 10);
   void fold_processes();
   void shorten_timeline();
   [[nodiscard]] bool is_above(double part) const;

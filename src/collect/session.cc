@@ -262,6 +262,7 @@ Result<> Session::wait() {
       next_drain = since_ + drain_interval_ns * (1 + (monotonic_ns() - since_) / drain_interval_ns);
     }
     const uint64_t until = std::min({next_drain, next_turn, next_interval, look_end, end});
+    mappings_->collect();
     const uint64_t then = monotonic_ns();  // turning the hooks on takes a while
     const uint64_t left = until > then ? until - then : 0;
     const timespec timeout{static_cast<time_t>(left / 1'000'000'000),
@@ -273,8 +274,8 @@ Result<> Session::wait() {
     if ((fds[0].revents & POLLIN) && signals_.take()) break;
     constexpr short gone = POLLHUP | POLLERR | POLLNVAL;
     if ((fds[1].revents & gone) || (fds[1].revents && !options_.ready())) break;
-    // A ring that fills ahead of time is emptied ahead of time.
-    if (std::any_of(fds.begin() + own, fds.end(), [](const pollfd& f) { return f.revents; }))
+    // A ring that fills ahead of time is emptied ahead of time; that of the mappings, by collect().
+    if (std::any_of(fds.begin() + own, fds.end() - 1, [](const pollfd& f) { return f.revents; }))
       next_drain = 0;
   }
   budget_->close();

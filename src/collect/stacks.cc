@@ -8,7 +8,6 @@ namespace {
 
 // Of stacks of the kernel's code, how many readings of the tables they outlive. Accounts are
 // settled within seconds; a disk may take longer, and a journal's transaction.
-constexpr uint32_t kept_rounds = 10;
 
 // Stacks of user code that are not resolved anew while they come again. Twice as many are
 // remembered at most.
@@ -153,10 +152,10 @@ std::string_view Stacks::function(FrameId id) const {
   return symbol ? symbol->name : std::string_view();
 }
 
-void Stacks::keep(const Numbers& kernel, const Numbers& user) {
+void Stacks::keep(const Numbers& kernel, const Numbers& user, uint32_t rounds) {
   const Profile old = std::exchange(tables_, Profile());
   std::erase_if(kernel_, [&](const auto& entry) {
-    return !kernel.contains(entry.first) && entry.second.round + kept_rounds < round_;
+    return !kernel.contains(entry.first) && entry.second.round + rounds < round_;
   });
   std::erase_if(user_, [&](const auto& entry) { return !user.contains(entry.first); });
   length_ = 0;

@@ -53,10 +53,10 @@ class Stacks {
   // What is in the tables: distinct frames, and frames of all stacks.
   [[nodiscard]] size_t frames() const { return tables_.frames().size(); }
   [[nodiscard]] size_t length() const { return length_; }
-  // Forgets all stacks but these, and those of the kernel's code that were handed over lately: an
-  // account may yet name them.
+  // Forgets all stacks but these, and those of the kernel's code that came with the last so many
+  // calls of hand_over(): an account may yet name them.
   using Numbers = std::unordered_set<uint64_t>;
-  void keep(const Numbers& kernel, const Numbers& user);
+  void keep(const Numbers& kernel, const Numbers& user, uint32_t rounds = 10);
 
   // Carries frames over into a profile.
   class Mover {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/turns.h"
 
+#include <algorithm>
+
 #include "collect/clock.h"
 
 namespace pkprof {
@@ -22,6 +24,7 @@ Turns::Turns(KernelSide& kernel, HookGroup group, double share, uint64_t period_
       budget_(share, period_ns, now + static_cast<uint64_t>(group)),
       turn_(budget_.first()),
       since_(now),
+      watched_since_(now),
       next_(now + turn_.on_ns),
       glance_(glance_after(now)) {}
 
@@ -52,7 +55,8 @@ size_t Turns::look(CostMeter& cost, uint64_t now) {
     return 0;
   }
   if (on_) {
-    watched_ns_ += now - since_;
+    watched_ns_ = watched_ns(now);
+    watched_since_ = now;
     turn_ = budget_.next(kernel_.hook_runs(group_), cost.hook_ns(group_), now - since_,
                          turning_ns(cost));
     if (turn_.off_ns) {
@@ -69,6 +73,7 @@ size_t Turns::look(CostMeter& cost, uint64_t now) {
     const uint64_t began = thread_ns();
     failed = kernel_.watch(group_, true);
     turning_ns_ += thread_ns() - began;
+    watched_since_ = monotonic_ns();
     on_ = true;
   }
   since_ = now;
@@ -90,7 +95,7 @@ void Turns::stop(uint64_t now) {
 }
 
 uint64_t Turns::watched_ns(uint64_t now) const {
-  return watched_ns_ + (on_ ? now - since_ : 0);
+  return watched_ns_ + (on_ ? now - std::min(now, watched_since_) : 0);
 }
 
 }  // namespace pkprof

@@ -48,7 +48,8 @@ class Turns {
   Budget budget_;
   Budget::Turn turn_;
   bool on_ = true;
-  uint64_t since_;  // when they were last looked at, or turned on or off
+  uint64_t since_;          // when they were last looked at, or turned on or off
+  uint64_t watched_since_;  // while on: when they were last looked at, or all attached
   uint64_t next_;
   uint64_t glance_;           // when it is to be seen whether what is on costs too much to last
   bool some_stayed_ = false;  // of the hooks, in a pause

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -10,6 +14,8 @@
 #include <sstream>
 #include <thread>
 #include <vector>
+
+#include "collect/proc_stat.h"
 
 namespace pkprof {
 namespace {
@@ -184,6 +190,62 @@ TEST_F(ProcessesTest, APidThatIsUsedAgainUnheardIsToldByItsStart) {
   processes_.add_label(self, info);
   EXPECT_NE(processes_.label_of(self).exe, "");
   EXPECT_EQ(processes_.label_of(gone).exe, "");
+}
+
+// Of a process that came and went between two readings no event was heard, but who forked it.
+TEST_F(ProcessesTest, AChildThatIsGoneIsItsParentsChild) {
+  processes_.select(kPid);
+  pk_label info{};
+  info.pid = kPid + 1;
+  info.parent = kPid;
+  info.seen = 320;
+  processes_.add_label(uint64_t{kPid + 1} << 32 | 1, info);
+  EXPECT_TRUE(processes_.selected(uint64_t{kPid + 1} << 32 | 1));
+  info.pid = kPid + 2;
+  info.parent = kPid + 3;
+  processes_.add_label(uint64_t{kPid + 2} << 32 | 1, info);
+  EXPECT_FALSE(processes_.selected(uint64_t{kPid + 2} << 32 | 1));
+}
+
+// Its end is told, and it goes on.
+TEST_F(ProcessesTest, AProcessWhoseFirstThreadHasEndedIsNotBuried) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::thread([] {
+      for (;;) pause();
+    }).detach();
+    syscall(SYS_exit, 0);  // of this thread
+  }
+  const auto number = static_cast<uint32_t>(pid);
+  while (true) {
+    const auto stat = proc_stat(number);
+    ASSERT_TRUE(stat);
+    if (stat->threads == 2 && proc_exe(number).empty()) break;
+    std::this_thread::yield();
+  }
+  const auto told = [&](ProcessEvent::Kind kind, uint64_t time) {
+    ProcessEvent e = event(kind, time);
+    e.pid = number;
+    return e;
+  };
+  ProcessEvent map = told(ProcessEvent::Kind::map, 201);
+  map.map = {0x5000'0000, 0x5001'0000, 0, 1, 1, 1, "/no/such/program", ""};
+  processes_.add_events({told(ProcessEvent::Kind::fork, 100), told(ProcessEvent::Kind::exec, 200),
+                         map, told(ProcessEvent::Kind::exit, 300)});
+  pk_label info{};
+  info.pid = number;
+  info.seen = 400;
+  info.exec_id = 1;
+  const uint64_t label = uint64_t{number} << 32 | 1;
+  processes_.add_label(label, info);
+  const auto file = [&] { return symbols_.find(processes_.image_of(label, 1), kAddress).map.file; };
+  for (int reading = 0; reading < 4; ++reading) processes_.bury();
+  EXPECT_EQ(file(), "/no/such/program");
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  for (int reading = 0; reading < 4; ++reading) processes_.bury();
+  EXPECT_EQ(file(), "");
 }
 
 constexpr uint64_t kStart = uint64_t{5} << 20;  // of the process
