@@ -250,10 +250,10 @@ std::string page_text(const std::vector<Run>& runs) {
   }
   out +=
       "\n## What we hold ourselves to\n\n"
-      "At 997 Hz pkprof's throughput may be at most 0.01 under that of a bare sampler; with every "
-      "hook on all the time (`--budget 100`) at most 0.04 under it where hooks run most, in the "
-      "UDP "
-      "flood; and nowhere more than 0.01 under `perf record -a -g`. Differences are taken round by "
+      "At 997 Hz pkprof's throughput may be at most 0.01 under that of a bare sampler; with hooks "
+      "that have no pauses (`--budget 100`; those on packets that samples do not need rest, see "
+      "ATTRIBUTION.md) at most 0.04 under it where hooks run most, in the UDP flood; and nowhere "
+      "more than 0.01 under `perf record -a -g`. Differences are taken round by "
       "round; in brackets where their median lies with 95 % confidence, and \"not certain\" where "
       "the limit lies in there, too. Less than zero: pkprof was the faster. Of fewer than six "
       "rounds nothing can be said with that confidence.\n";

@@ -122,13 +122,24 @@ live::Report observe_timers() {
   return live::observe(how);
 }
 
-TEST_F(DeferredTest, TimersInInterrupts) {
-  const int often = defer_here({"ticks", "--hz", rate(3000), "--threads", "3"});
-  const int seldom = defer_here({"ticks", "--hz", rate(3021)});  // in step with none of them
-  const live::Report report = observe_timers();
-  const auto counts = timers_interrupts(report, {often, seldom, hog_});
-  note("interrupts of timers, 3:1", report, {{often, seldom}, hog_, {}, counts}, {95, 5});
-  expect_ratio(report, counts, often, seldom, stage_.ratio(often, seldom), Time::measured);
+class TimersTest : public DeferredTest {
+ protected:
+  void measure_timers(const std::string& scenario, const std::string& kind) {
+    const int often = defer_here({kind, "--hz", rate(3000), "--threads", "3"});
+    const int seldom = defer_here({kind, "--hz", rate(3021)});  // in step with none of them
+    const live::Report report = observe_timers();
+    const auto counts = timers_interrupts(report, {often, seldom, hog_});
+    note(scenario, report, {{often, seldom}, hog_, {}, counts}, {95, 5});
+    expect_ratio(report, counts, often, seldom, stage_.ratio(often, seldom), Time::measured);
+  }
+};
+
+TEST_F(TimersTest, InInterrupts) {
+  measure_timers("interrupts of timers (timerfd), 3:1", "ticks");
+}
+
+TEST_F(TimersTest, OfPosix) {
+  measure_timers("interrupts of timers (POSIX), 3:1", "alarms");
 }
 
 TEST_F(DeferredTest, SleepersInInterrupts) {

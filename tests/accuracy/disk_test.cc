@@ -112,6 +112,17 @@ TEST_F(DiskTest, Mapped) {
           {.seconds = 7, .frequency_hz = 3989});
 }
 
+// Most of what is read was asked for by the kernel, ahead of the process.
+TEST_F(DiskTest, ReadAhead) {
+  have_disk({.direct = true});
+  if (IsSkipped()) return;
+  const int one = use("one", {"--mode", "ahead", "--rate", "450", "--chunk-kb", "64"});
+  const int other = use("other", {"--mode", "ahead", "--rate", "150", "--chunk-kb", "64"});
+  const Observed seen = measure("read-ahead, 3:1", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
+                                {.seconds = 18, .min_samples = 500, .frequency_hz = 3989});
+  expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
+}
+
 TEST_F(DiskTest, SmallFilesAndTheirJournal) {
   have_disk({});
   if (IsSkipped()) return;
@@ -231,7 +242,7 @@ TEST_F(DiskTest, TheWriterHasExited) {
   const int writer = use("file", {"--megabytes", "300", "--seconds", "1.5"});
   must(stage_.child(writer).wait(std::chrono::seconds(20)));
   syncfs(disk_->fd());
-  const Observed seen = note("the writer has exited", recording.report(),
+  const Observed seen = note("the writer has exited, budget of 1 %", recording.report(),
                              {{writer}, hog_, {}, is_disk_work}, {95, 5});
   EXPECT_GE(seen.report.samples(seen.report.sum(is_disk_work)), 50) << describe(seen.report);
 }

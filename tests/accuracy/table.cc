@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
+#include <map>
 
 namespace pkprof::accuracy {
 namespace {
@@ -30,6 +31,49 @@ std::vector<Row>& rows() {
   return all;
 }
 
+// One source in all scenarios whose ends are known.
+struct Source {
+  uint64_t all_ns = 0;
+  uint64_t ends_ns = 0;
+  uint64_t bystander_ns = 0;
+  uint64_t unclaimed_ns = 0;
+  uint64_t samples = 0;
+  int scenarios = 0;
+
+  [[nodiscard]] double percent(uint64_t ns) const {
+    return 100 * static_cast<double>(ns) / static_cast<double>(all_ns);
+  }
+};
+
+constexpr uint64_t samples_to_tell = 100;  // of a source, to say something about a percent
+
+std::map<std::string, Source>& sources() {
+  static std::map<std::string, Source> all;
+  return all;
+}
+
+void add_sources(const live::Report& report, const Work& work,
+                 const std::function<bool(const live::Flow&)>& counts) {
+  std::map<std::string, Source> here;
+  for (const live::Flow& f : report.flows) {
+    if (!counts(f)) continue;
+    Source& source = here[f.source];
+    source.all_ns += f.ns;
+    if (work.ends.contains(f.served)) source.ends_ns += f.ns;
+    if (f.served == work.bystander) source.bystander_ns += f.ns;
+    if (f.served == live::kUnclaimed) source.unclaimed_ns += f.ns;
+  }
+  for (const auto& [name, source] : here) {
+    Source& sum = sources()[name];
+    sum.all_ns += source.all_ns;
+    sum.ends_ns += source.ends_ns;
+    sum.bystander_ns += source.bystander_ns;
+    sum.unclaimed_ns += source.unclaimed_ns;
+    sum.samples += report.samples(source.all_ns);
+    ++sum.scenarios;
+  }
+}
+
 // docs/ACCURACY.md, from this run.
 void write_page(const char* file) {
   utsname system{};
@@ -40,9 +84,8 @@ void write_page(const char* file) {
   std::ofstream out(file);
   out << "# Accuracy\n\nMade by `PKPROF_ACCURACY_PAGE=docs/ACCURACY.md ./test accuracy` on "
       << today << ": Linux " << system.release << ", " << sysconf(_SC_NPROCESSORS_ONLN)
-      << " CPUs. The hooks were on throughout (`--budget 100`) but for the rows that say "
-         "otherwise: a "
-         "budget makes results less precise, not different.\n\n"
+      << " CPUs. The hooks had no pauses (`--budget 100`) but for the rows that say "
+         "otherwise: a budget makes results less precise, not different.\n\n"
          "Each scenario has work that is known to be for certain processes (its *ends*), and a "
          "bystander that computes on the CPU where the work lands. Of all asynchronous kernel time "
          "of the source, in percent: what pkprof charged to the ends, to the bystander, to nobody. "
@@ -59,6 +102,19 @@ void write_page(const char* file) {
         << row.shares.bystander << " | " << row.shares.unclaimed << " | " << row.samples << " | ";
     if (row.perf) out << std::setprecision(1) << *row.perf;
     out << " | " << (row.met ? "" : "**limit missed** ") << row.remark << " |\n";
+  }
+  out << "\nThe same by source, of all scenarios together whose ends are known (all but \"all at "
+         "once\"), where there are "
+      << samples_to_tell
+      << " samples of it. What is rare in each scenario is seen here.\n\n"
+         "| source | ends | bystander | unclaimed | samples | scenarios |\n"
+         "|---|---:|---:|---:|---:|---:|\n";
+  for (const auto& [name, source] : sources()) {
+    if (source.samples < samples_to_tell) continue;
+    out << "| `" << name << "` | " << std::setprecision(2) << source.percent(source.ends_ns)
+        << " | " << source.percent(source.bystander_ns) << " | "
+        << source.percent(source.unclaimed_ns) << " | " << source.samples << " | "
+        << source.scenarios << " |\n";
   }
   out << "\nThe rules are in [ATTRIBUTION.md](ATTRIBUTION.md), the scenarios in "
          "`tests/accuracy`.\n";
@@ -83,6 +139,14 @@ class Printer : public testing::Environment {
       if (!row.met) std::printf("   MISSED (ends >= %.0f)", row.limits.ends_at_least);
       if (!row.remark.empty()) std::printf("   %s", row.remark.c_str());
       std::printf("\n");
+    }
+    std::printf("\n");
+    for (const auto& [name, source] : sources()) {
+      if (source.samples >= samples_to_tell)
+        std::printf("%-40s %8.2f %10.2f %10.2f %8lu\n", name.c_str(),
+                    source.percent(source.ends_ns), source.percent(source.bystander_ns),
+                    source.percent(source.unclaimed_ns),
+                    static_cast<unsigned long>(source.samples));
     }
     std::printf("\n");
     if (const char* page = std::getenv("PKPROF_ACCURACY_PAGE")) write_page(page);
@@ -116,6 +180,7 @@ void judge(const std::string& scenario, Observed& seen, const Work& work, const 
             seen.shares.bystander <= limits.bystander_at_most &&
             seen.shares.unclaimed <= limits.unclaimed_at_most;
   rows().push_back(row);
+  if (limits.ends_at_least > 0) add_sources(seen.report, work, counts);
   live::expect_shares(seen.report, seen.shares, limits.ends_at_least, limits.unclaimed_at_most,
                       limits.bystander_at_most);
 }

@@ -3,10 +3,13 @@
 // another CPU.
 #include <fcntl.h>
 #include <linux/membarrier.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -111,6 +114,34 @@ uint64_t ticks(int hz) {
   return all;
 }
 
+// The same by a POSIX timer: each tick is a signal to the thread that started it.
+uint64_t alarms(int hz) {
+  static std::atomic<int> started = 0;
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGRTMIN);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGRTMIN;
+  event._sigev_un._tid = gettid();
+  timer_t timer{};
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer)) die("timer_create");
+  itimerspec every{};
+  every.it_interval.tv_nsec = 1'000'000'000 / (hz + 7 * started++);
+  every.it_value = every.it_interval;
+  if (timer_settime(timer, 0, &every, nullptr)) die("timer_settime");
+  uint64_t all = 0;
+  const timespec patience = {0, 100'000'000};
+  siginfo_t info;
+  while (!stopped()) {
+    if (sigtimedwait(&signals, &info, &patience) == SIGRTMIN)
+      all += 1 + static_cast<uint64_t>(info.si_overrun);
+  }
+  timer_delete(timer);
+  return all;
+}
+
 // Sleeps for a moment, again and again: each time it is woken by a timer's interrupt.
 uint64_t naps() {
   uint64_t naps = 0;
@@ -141,11 +172,11 @@ int run(int argc, char** argv) {
   int threads = 1;
   int hz = 5000;
   double rate = 0;
-  app.add("mode", mode, "terminal, timeouts, sockets, ticks, naps, barriers")
+  app.add("mode", mode, "terminal, timeouts, sockets, ticks, alarms, naps, barriers")
       .required()
-      .one_of({"terminal", "timeouts", "sockets", "ticks", "naps", "barriers"});
+      .one_of({"terminal", "timeouts", "sockets", "ticks", "alarms", "naps", "barriers"});
   app.add("--threads", threads, "that do it, each at that rate").positive();
-  app.add("--hz", hz, "of ticks; each further thread ticks 7 Hz faster").range(1, 100'000);
+  app.add("--hz", hz, "of ticks, alarms; each further thread ticks 7 Hz faster").range(1, 100'000);
   app.add("--rate", rate, "of terminal (2 KiB each), sockets, barriers: a second; 0: no limit");
   if (const auto end = app.parse(argc, argv)) return *end;
   begin(common);
@@ -156,6 +187,7 @@ int run(int argc, char** argv) {
     return mode == "terminal"   ? terminal(pace)
            : mode == "timeouts" ? timeouts()
            : mode == "ticks"    ? ticks(hz)
+           : mode == "alarms"   ? alarms(hz)
            : mode == "naps"     ? naps()
            : mode == "barriers" ? barriers(pace)
                                 : close_sockets(pace);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses a file as programs do: written through the page cache, past it, through a mapping; or many
-// small files, made and removed.
+// Uses a file as programs do: written and read through the page cache, past it, through a mapping;
+// or many small files, made and removed.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -80,10 +80,12 @@ class Chunk {
   std::vector<iovec> pieces_;
 };
 
-// Over and over from the start to the end; reading for `read`.
+// Over and over from the start to the end; `ahead` reads by way of the page cache, which holds
+// nothing of the file each time.
 Done stream(const Options& options) {
-  const bool reads = options.mode == "read";
-  const bool direct = options.mode == "direct" || reads;
+  const bool ahead = options.mode == "ahead";
+  const bool reads = options.mode == "read" || ahead;
+  const bool direct = options.mode == "direct" || options.mode == "read";
   const int fd = open_file(options, direct ? O_DIRECT : 0);
   const size_t size_of_chunk = options.chunk_kb << 10;
   const uint64_t size = options.megabytes << 20;
@@ -95,6 +97,8 @@ Done stream(const Options& options) {
       if (chunk.transfer(fd, false, static_cast<off_t>(from + at)) < 0)
         die("writing " + options.file);
   }
+  if (ahead && (fdatasync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED)))
+    die("syncing " + options.file);
   const Chunk chunk(size_of_chunk, options.scattered);
   say_ready();
   const uint64_t start = now_ns();
@@ -106,6 +110,8 @@ Done stream(const Options& options) {
     if (n < 0 && errno != EINTR) die(options.mode + " of " + options.file);
     if (n <= 0) continue;
     done.bytes += static_cast<uint64_t>(n);
+    // All at once: memory is read into, and given up, in larger pieces than a chunk.
+    if (ahead && done.bytes % size == 0) posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     unsynced += static_cast<uint64_t>(n);
     if (options.sync_mb && unsynced >= options.sync_mb << 20) {
       if (fdatasync(fd)) die("fdatasync of " + options.file);
@@ -179,8 +185,9 @@ int run(int argc, char** argv) {
   common.add_to(app);
   Options options;
   app.add("--file", options.file, "path; of small files, how their paths begin").required();
-  app.add("--mode", options.mode, "write, direct (O_DIRECT), read (O_DIRECT), map, create")
-      .one_of({"write", "direct", "read", "map", "create"});
+  app.add("--mode", options.mode,
+          "write, direct (O_DIRECT), read (O_DIRECT), ahead (read without), map, create")
+      .one_of({"write", "direct", "read", "ahead", "map", "create"});
   app.add("--megabytes", options.megabytes, "size of the file");
   app.add("--from-mb", options.from_mb, "where in the file it begins to write");
   app.add("--chunk-kb", options.chunk_kb, "of each write or read");
