@@ -113,27 +113,27 @@ TEST_P(StatLoads, TimeAgreesWithProcStat) {
 }
 
 // Shares of the time, since what is measured begins and ends outside of what the shell reads. Two
-// share a CPU; one has it for a moment, thousands of times a second; one is in the kernel mostly.
+// share a CPU; the other one has a process that is in the kernel mostly. None is woken by
+// interrupts: the scheduler's account of those is not what they had (ATTRIBUTION.md).
 TEST_F(StatTest, TimeOnTheCpuAgreesWithTheScheduler) {
   const int hog = stage_.start_hog(last_cpu());
   const int other = stage_.start_hog(last_cpu());
-  const int napper = stage_.start(nullptr, {"pk_defer", "naps"}, last_cpu());
   const int caller = stage_.start(nullptr, {"pk_defer", "sockets"}, 0);
-  const std::vector<int> pids = {hog, other, napper, caller};
+  const std::vector<int> pids = {hog, other, caller};
   TempDir dir;
   std::string read = "read up _ < /proc/uptime; ";
   std::string show = "echo $up";
   for (const int pid : pids) {
     const std::string number = std::to_string(pid);
-    read += "read ran" + number + " _ turns" + number + " < /proc/" + number + "/schedstat; ";
-    show += " $ran" + number + " $turns" + number;
+    read += "read ran" + number + " _ _ < /proc/" + number + "/schedstat; ";
+    show += " $ran" + number;
   }
   read += show + " >> " + dir.file("seen") + "; ";
   const Report report =
       stat_of({"-a", "--", "sh", "-c", read + "sleep " + (in_guest() ? "20; " : "5; ") + read});
   std::ifstream seen(dir.file("seen"));
   const auto next = [&] {
-    std::vector<double> numbers(1 + 2 * pids.size());
+    std::vector<double> numbers(1 + pids.size());
     for (double& number : numbers) seen >> number;
     return numbers;
   };
@@ -145,15 +145,9 @@ TEST_F(StatTest, TimeOnTheCpuAgreesWithTheScheduler) {
   const double stolen = static_cast<double>(stolen_by_host(report)) / all;
   // The guest's clock of ticks is late when its host has other work.
   const double exact = in_guest() ? 0.03 : 0.01;
-  // Of whom the time is in which one process goes and another one comes: within a microsecond.
-  constexpr double at_a_turn = 1e-6;
   for (size_t i = 0; i < pids.size(); ++i) {
-    const size_t at = 1 + 2 * i;
-    const double by_scheduler = (after[at] - before[at]) / 1e9 / passed;
-    const double turns = (after[at + 1] - before[at + 1]) / passed;
-    EXPECT_NEAR(on_cpu_ns(report, pids[i]) / all, by_scheduler,
-                exact * by_scheduler + turns * at_a_turn + stolen)
-        << report.find(pids[i])->comm << " " << i;
+    const double by_scheduler = (after[1 + i] - before[1 + i]) / 1e9 / passed;
+    EXPECT_NEAR(on_cpu_ns(report, pids[i]) / all, by_scheduler, exact * by_scheduler + stolen) << i;
   }
 }
 
