@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -13,8 +14,9 @@ struct LiveOptions {
   std::string bin;  // where pkprof is
   uint32_t processes = 10'000;
   uint32_t sockets = 100'000;
-  uint32_t few = 100;  // to compare with
-  uint32_t packets = 2'000;
+  uint32_t few = 100;                                   // to compare with
+  uint32_t packets = 2'000;                             // a second, to the sockets
+  std::vector<uint32_t> rates{1'000, 10'000, 100'000};  // the same between two namespaces
   int seconds = 5;
   int rounds = 3;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How cost grows: with processes and sockets by recordings of such a machine, with stacks and hours
-// by a simulation over the same code, with CPUs by computing.
+// How cost grows: with processes, sockets and packets by recordings of such a machine, with stacks
+// and hours by a simulation over the same code, with CPUs by computing.
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -10,6 +10,7 @@
 #include "args/arg_parser.h"
 #include "cpus.h"
 #include "live.h"
+#include "packets.h"
 #include "simulation.h"
 
 namespace pkprof::scale {
@@ -48,6 +49,7 @@ Result<> simulate_hour(uint32_t seconds, bool bounded) {
 Result<> run_part(const std::string& part, const Options& options) {
   if (part == "processes") return record_processes(options.live);
   if (part == "sockets") return record_sockets(options.live);
+  if (part == "packets") return record_packets(options.live);
   if (part == "stacks") return simulate_stacks();
   if (part == "hour") return simulate_hour(options.hour, true);
   if (part == "unlimited") return simulate_hour(options.unlimited, false);
@@ -56,18 +58,24 @@ Result<> run_part(const std::string& part, const Options& options) {
 }
 
 int run(int argc, char** argv) {
-  const std::vector<std::string> all{"processes", "sockets", "stacks", "hour", "unlimited", "cpus"};
+  const std::vector<std::string> all{"processes", "sockets",   "packets", "stacks",
+                                     "hour",      "unlimited", "cpus"};
   Options options;
   options.parts = all;
   ArgParser app(
       "How the cost of a recording grows. Prints the tables of docs/SCALE.md.\n"
       "Needs root, and a machine with nothing else to do.");
-  app.add("--parts", options.parts, "Only these: processes,sockets,stacks,hour,unlimited,cpus")
+  app.add("--parts", options.parts,
+          "Only these: processes,sockets,packets,stacks,hour,unlimited,cpus")
       .separated_by(',')
       .one_of(all);
   app.add("--processes", options.live.processes, "Processes that sleep").positive().show_default();
   app.add("--sockets", options.live.sockets, "Sockets that wait").positive().show_default();
   app.add("--packets", options.live.packets, "Packets a second to them").show_default();
+  app.add("--rates", options.live.rates, "Packets a second between two network namespaces")
+      .separated_by(',')
+      .positive()
+      .show_default();
   app.add("--rounds", options.live.rounds, "Recordings of each kind").range(1, 1000).show_default();
   app.add("--seconds", options.live.seconds, "Length of a recording").range(1, 600).show_default();
   app.add("--hour", options.hour, "Seconds of the long recording").positive().show_default();
