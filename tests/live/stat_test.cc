@@ -118,7 +118,7 @@ TEST_P(StatLoads, TimeAgreesWithProcStat) {
 TEST_F(StatTest, TimeOnTheCpuAgreesWithTheScheduler) {
   const int hog = stage_.start_hog(last_cpu());
   const int other = stage_.start_hog(last_cpu());
-  const int caller = stage_.start(nullptr, {"pk_defer", "sockets"}, 0);
+  const int caller = stage_.start(nullptr, {"pk_syscall_pie", "1000000000000"}, 0, false);
   const std::vector<int> pids = {hog, other, caller};
   TempDir dir;
   std::string read = "read up _ < /proc/uptime; ";
