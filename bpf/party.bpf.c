@@ -237,6 +237,8 @@ static __noinline __u64 pk_worker_party(__u64 workerp, __u32 *basis)
 					  (__u64)BPF_CORE_READ((struct wq_barrier *)work, task));
 	if (loop)
 		return pk_loop_object(loop);
+	if (function && function == addresses.known[PK_KNOWN_PRESSURE])
+		return 0;
 	party = pk_noted(pk_work_object(work, function));
 	if (party & PK_OBJECT && function == addresses.known[PK_KNOWN_RUN_QUEUE])
 		*basis = PK_BASIS_VOTED;

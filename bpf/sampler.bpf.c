@@ -216,6 +216,8 @@ static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_scratch 
 /* What RCU puts off is for those who use the kernel: on this CPU, and on all of them. */
 static __always_inline void pk_used_kernel(struct pk_cpu *c, __u64 party, __u64 ns)
 {
+	if (party == PK_UNWATCHED_PARTY)
+		return;
 	pk_vote(c, pk_rcu_object(), party, ns, PK_VOTE_FADES);
 	pk_vote(c, pk_rcu_object_of(PK_ALL_CPUS), pk_rcu_object(), ns, PK_VOTE_FADES);
 }
@@ -241,7 +243,7 @@ static __noinline int pk_sample_thread(struct pk_cpu *c, struct pk_place *place,
 	if (place->at & PK_AT_RECLAIM)
 		return pk_charge_owner(c, charge, pk_callbacks_object(task), PK_BASIS_VOTED);
 	party = pk_thread_party(task, &basis);
-	if (!party && place->at & PK_AT_PUT_OFF)
+	if ((!party || party == PK_UNWATCHED_PARTY) && place->at & PK_AT_PUT_OFF)
 		return pk_charge_owner(c, charge, pk_callbacks_object(task), PK_BASIS_VOTED);
 	if (!party)
 		return pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
@@ -363,6 +365,10 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	if (pk_was_in_interrupt(c)) {
 		c->carried_ns = charge->ns;
 		goto out;
+	}
+	if (unlikely(c->exact_epoch != epoch)) { /* a recording that nobody reads began anew */
+		c->exact_epoch = epoch;
+		pk_put_exact(c);
 	}
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!s)

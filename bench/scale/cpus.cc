@@ -21,14 +21,14 @@ constexpr double bucket_bytes = 16;
 }  // namespace
 
 void print_cpus(uint64_t frequency_hz) {
-  const double fixed = static_cast<double>(sizeof(pk_cpu) * PK_MAX_CPUS +
-                                           (sizeof(pk_slot) + sizeof(uint32_t)) * PK_SLOTS +
-                                           sizeof(pk_note) * PK_NOTES);
+  const double fixed = static_cast<double>(
+      sizeof(pk_cpu) * PK_MAX_CPUS + (sizeof(pk_slot) + sizeof(uint32_t)) * PK_SLOTS +
+      sizeof(pk_note) * PK_NOTES * PK_NOTE_TABLES + sizeof(uint64_t) * PK_UNWINDS);
   std::printf(
-      "Fixed: %.1f MiB, of which %zu bytes for each of %d CPUs, %zu for each of %d slots "
-      "and %zu for each of %d notes.\n\n",
+      "Fixed: %.1f MiB, of which %zu bytes for each of %d CPUs, %zu for each of %d slots, "
+      "%zu for each of %d notes, and %zu for each of %d ways up a stack.\n\n",
       fixed / mib, sizeof(pk_cpu), PK_MAX_CPUS, sizeof(pk_slot), PK_SLOTS, sizeof(pk_note),
-      PK_NOTES);
+      PK_NOTES * PK_NOTE_TABLES, sizeof(uint64_t), PK_UNWINDS);
   std::printf(
       "| CPUs, at %llu Hz | entries of a table | empty tables, MiB | full of what a second "
       "can bring, MiB | ring of a CPU, KiB | rings, MiB |\n|--:|--:|--:|--:|--:|--:|\n",

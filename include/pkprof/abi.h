@@ -366,6 +366,7 @@ enum pk_known {
 	PK_KNOWN_STEER_BACK,      /* an IPI that tells of packets' buffers to be freed */
 	PK_KNOWN_WAKE,            /* an IPI that has a CPU wake a process */
 	PK_KNOWN_RUN_QUEUE,       /* work that sends a disk the requests that wait for it */
+	PK_KNOWN_PRESSURE,        /* work of the scheduler's own, queued while it turns to another process */
 	PK_KNOWN_RETURN_TRACED,   /* where functions return to that are traced, */
 	PK_KNOWN_RETURN_PROBED,   /* and those whose returns are probed */
 	PK_KNOWN_TEXT,            /* the kernel's code, without modules */

@@ -111,9 +111,10 @@ struct pk_cpu {
 	__u8 irq_in_softirq;        /* it came in the middle of a softirq */
 	__u8 irq_before_in_softirq; /* and so did the one before it */
 	__u8 measuring;             /* a softirq's end is being measured */
-	__u8 pad4[5];
+	__u8 pad4;
 
 	/* Where all of the time is measured; see measure.bpf.c. */
+	__u32 exact_epoch;  /* in which the rows were put into the tables last */
 	struct pk_exact exact[PK_EXACT_ROWS];
 	struct pk_exact run;
 	struct pk_exact softirq;

@@ -128,6 +128,7 @@ constexpr Address known_addresses[] = {
     {"rps_trigger_softirq", PK_KNOWN_STEER},
     {"trigger_rx_softirq", PK_KNOWN_STEER_BACK},
     {"blk_mq_run_work_fn", PK_KNOWN_RUN_QUEUE},
+    {"psi_avgs_work", PK_KNOWN_PRESSURE},
     {"return_to_handler", PK_KNOWN_RETURN_TRACED},
     {"__kretprobe_trampoline", PK_KNOWN_RETURN_PROBED},
     {"arch_rethook_trampoline", PK_KNOWN_RETURN_PROBED},

@@ -180,7 +180,7 @@ Result<Profile> Held::read() {
   profile.meta = meta(tables->taken);
   for (const auto& [label, info] : tables->labels) processes.add_label(label, info);
   parties.add(tables->votes);
-  parties.add(rest.votes);
+  parties.add(rest.votes, 0);
   recorder.add(*tables);
   recorder.add_rest(rest);
   recorder.add_special(PK_IDLE, tables->idle_ns);
@@ -336,9 +336,10 @@ Result<bool> stop_held(const std::string& path) {
   }
   auto held = Held::open(std::move(*pins), std::move(**about));
   if (!held) return std::unexpected(held.error());
+  const bool stops_now = !held->kernel().stopped();
   held->kernel().stop();
   // Now, or not at all: a socket of later may lie where one of these did.
-  if (held->about().hooks) held->kernel().ask_owners();
+  if (stops_now && held->about().hooks) held->kernel().ask_owners();
   if (auto r = held->pins().remove_links(); !r) return std::unexpected(r.error());
   auto profile = with_resumed(held->read());
   if (!profile) return std::unexpected(profile.error());

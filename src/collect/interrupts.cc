@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <utility>
 
 namespace pkprof {
 namespace {
@@ -30,16 +31,20 @@ bool call_of_kernel(std::string_view function) {
   return function.empty() || std::ranges::find(of_kernel, function) != std::end(of_kernel);
 }
 
-void UnseenInterrupts::learn(const Counts& counts, const Sums& sums, double on_part) {
+// How much of a process's time fell into the turn is not known. It is taken for as much as can be:
+// who was interrupted once and hardly sampled is not to lose what it does in a pause.
+void UnseenInterrupts::learn(const Counts& counts, const Sums& sums, double on_ns, double all_ns) {
   taken_.clear();
   for (const auto& [key, count] : counts)
     if (key.kind == PK_INTERRUPT && count.ns) taken_[key.ran_on].rows.emplace_back(key, count);
   for (auto& [ran_on, taken] : taken_) {
     const Sum& sum = sums.at(ran_on);
-    taken.part =
-        static_cast<double>(sum.seen) / on_part / static_cast<double>(sum.seen + sum.sampled);
+    const auto seen = static_cast<double>(sum.seen);
+    const double its = seen + static_cast<double>(sum.sampled);
+    taken.in_turn = seen / on_ns;
+    taken.part = seen / std::max(its * on_ns / all_ns,
+                                 std::min(on_ns, std::max(its, static_cast<double>(enough_ns))));
   }
-  learned_ = true;
 }
 
 void UnseenInterrupts::estimate(Counts& counts, uint64_t on_ns, uint64_t off_ns) {
@@ -49,19 +54,32 @@ void UnseenInterrupts::estimate(Counts& counts, uint64_t on_ns, uint64_t off_ns)
     (key.kind == PK_INTERRUPT ? sum.seen : sum.sampled) += count.ns;
   }
   const auto all_ns = static_cast<double>(on_ns + off_ns);
-  if (on_ns >= enough_ns) learn(counts, sums, static_cast<double>(on_ns) / all_ns);
+  // A turn that is much shorter than the last one says less.
+  const bool fresh = on_ns >= enough_ns && on_ns >= learned_ns_ / 2;
+  if (fresh) {
+    learn(counts, sums, static_cast<double>(on_ns), all_ns);
+    learned_ = true;
+    learned_ns_ = on_ns;
+  } else if (on_ns) {
+    learned_ns_ /= 2;
+  }
   owed_ns_ += off_ns;
   if (owed_ns_ == 0 || !learned_) return;
-  const double unseen = static_cast<double>(owed_ns_) / all_ns;
-  owed_ns_ = 0;
+  const auto off = static_cast<double>(std::exchange(owed_ns_, 0));
+  // A pause is as the turn that it stands beside; one by itself, as the last turn's, for those who
+  // have the CPU in it. Idle CPUs tell late for how long they were.
+  const auto wanted = [&](uint64_t ran_on, const Taken& taken) {
+    const Sum& sum = sums.at(ran_on);
+    if (fresh || ran_on == PK_IDLE) return taken.in_turn * off;
+    return taken.part * static_cast<double>(sum.seen + sum.sampled) * off / all_ns;
+  };
   // Whole nanoseconds are taken from rows one by one, so that what is given is what was taken.
   std::unordered_map<uint64_t, uint64_t> moved;
   for (auto& [key, count] : counts) {
     const auto taken = taken_.find(key.ran_on);
     if (key.kind == PK_INTERRUPT || taken == taken_.end()) continue;
-    const Sum& sum = sums.at(key.ran_on);
-    const double wanted = taken->second.part * unseen * static_cast<double>(sum.seen + sum.sampled);
-    const double share = std::min(1.0, wanted / static_cast<double>(sum.sampled));
+    const double share = std::min(
+        1.0, wanted(key.ran_on, taken->second) / static_cast<double>(sums.at(key.ran_on).sampled));
     const auto take =
         std::min<uint64_t>(count.ns, static_cast<uint64_t>(static_cast<double>(count.ns) * share));
     count.ns -= take;

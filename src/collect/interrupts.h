@@ -45,15 +45,17 @@ class UnseenInterrupts {
   };
   using Sums = std::unordered_map<uint64_t, Sum>;
   struct Taken {
-    double part;  // that interrupts took of that time
-    Counts rows;  // for whom
+    double in_turn = 0;  // of the time that went by with the hooks on, what interrupts took
+    double part = 0;     // of the process's own time, at least
+    Counts rows;         // for whom
   };
 
-  void learn(const Counts& counts, const Sums& sums, double on_part);
+  void learn(const Counts& counts, const Sums& sums, double on_ns, double all_ns);
 
   std::unordered_map<uint64_t, Taken> taken_;  // by the process that was interrupted
   bool learned_ = false;
-  uint64_t owed_ns_ = 0;  // time off before anything was learned
+  uint64_t learned_ns_ = 0;  // with the hooks on, that this is of; less and less as it grows old
+  uint64_t owed_ns_ = 0;     // time off before anything was learned
 };
 
 }  // namespace pkprof

@@ -22,8 +22,9 @@ bool is_object(uint64_t party) {
 
 }  // namespace
 
-void Parties::add(std::span<const std::pair<pk_vote_key, pk_vote>> votes) {
+void Parties::add(std::span<const std::pair<pk_vote_key, pk_vote>> votes, double seconds) {
   ++round_;
+  now_ += seconds;
   for (const auto& [key, vote] : votes)
     if (vote.anew) objects_[key.object].parties.clear();
   for (const auto& [key, vote] : votes) {
@@ -33,12 +34,12 @@ void Parties::add(std::span<const std::pair<pk_vote_key, pk_vote>> votes) {
       object.round = round_;
       continue;
     }
-    if (object.round != round_) {
-      const double left = std::pow(vote.fades ? fading : fading_of_pages,
-                                   static_cast<double>(round_ - object.round));
+    if (object.voted < now_) {
+      const double left = std::pow(vote.fades ? fading : fading_of_pages, now_ - object.voted);
       for (Party& p : object.parties) p.weight *= left;
       std::erase_if(object.parties, [](const Party& p) { return p.weight < 0.01; });
     }
+    object.voted = now_;
     object.round = round_;
     const auto it = std::ranges::find(object.parties, key.party, &Party::party);
     if (it == object.parties.end())

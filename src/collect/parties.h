@@ -27,9 +27,9 @@ class Parties {
   // Remembers up to so many objects; those voted for least recently are forgotten first.
   explicit Parties(size_t most = 262144) : most_(most) {}
 
-  // The votes since the last call, a second ago. What fades counts a tenth as much with each call,
-  // and what does not, half as much after thirty.
-  void add(std::span<const std::pair<pk_vote_key, pk_vote>> votes);
+  // The votes since the last call, so many seconds ago. What fades counts a tenth as much each
+  // second, and what does not, half as much after thirty.
+  void add(std::span<const std::pair<pk_vote_key, pk_vote>> votes, double seconds = 1);
   // The parts add up to 1. Empty: nobody is known for any of it. `finally`: nobody else will be, so
   // that what counts only in the end counts.
   [[nodiscard]] std::vector<Share> of(uint64_t object, const Owner& owner,
@@ -43,6 +43,7 @@ class Parties {
   };
   struct Object {
     std::vector<Party> parties;
+    double voted = 0;      // when it was last, by now_
     uint64_t instead = 0;  // whom it is for if there are none in the end
     uint64_t round = 0;    // in which it was voted for last
   };
@@ -56,6 +57,7 @@ class Parties {
 
   size_t most_;
   uint64_t round_ = 0;
+  double now_ = 0;  // seconds
   uint64_t forgotten_ = 0;
   std::unordered_map<uint64_t, Object> objects_;
 };

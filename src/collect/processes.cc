@@ -196,9 +196,9 @@ void Processes::apply(const ProcessEvent& e) {
     apply_code(e);
     return;
   }
-  // Where another thread than the first one execs, that one's end is told before it.
-  const bool exec = e.kind == ProcessEvent::Kind::exec;
-  Instance& instance = instances_[exec ? life_at_work(e.pid, e.time) : instance_at(e.pid, e.time)];
+  // Where another thread than the first one execs or maps, that one's end may be told before it.
+  const bool ends = e.kind == ProcessEvent::Kind::exit;
+  Instance& instance = instances_[ends ? instance_at(e.pid, e.time) : life_at_work(e.pid, e.time)];
   switch (e.kind) {
     case ProcessEvent::Kind::exec: {
       instance.died = UINT64_MAX;
@@ -299,19 +299,16 @@ void Processes::bury() {
   std::unordered_set<uint64_t> alive;
   for (const size_t i : to_bury_.instances) {
     const Instance& instance = instances_[i];
-    if (instance.died == UINT64_MAX || instance.images.empty() || has_ended(i)) continue;
-    alive.insert(instance.images.back().key);
-    dead_.instances.push_back(i);
+    if (instance.died == UINT64_MAX || instance.images.empty()) continue;
+    if (has_ended(i)) {
+      if (!instance.labels) forget_instance(i);
+      continue;
+    }
+    if (alive.insert(instance.images.back().key).second) dead_.instances.push_back(i);
   }
-  for (const uint64_t key : to_bury_.images) {
-    if (alive.contains(key))
-      dead_.images.push_back(key);
-    else
-      symbols_.exit(key);
-  }
-  for (const size_t i : to_bury_.instances)
-    if (instances_[i].died != UINT64_MAX && !instances_[i].labels && has_ended(i))
-      forget_instance(i);
+  for (const uint64_t key : to_bury_.images)
+    if (!alive.contains(key)) symbols_.exit(key);
+  dead_.images.insert(dead_.images.end(), alive.begin(), alive.end());
   to_bury_ = std::exchange(dead_, {});
   // Programs come and go, too.
   constexpr size_t many = 16384;
@@ -323,9 +320,11 @@ bool Processes::has_ended(size_t instance) const {
   const Instance& life = instances_[instance];
   if (is_gone(life.pid)) return true;
   if (life.died == UINT64_MAX) return false;
-  if (by_pid_.at(life.pid).back() != instance) return true;
   const auto now = proc_stat(life.pid);
-  return !now || now->threads < 2;
+  if (!now || now->threads < 2) return true;
+  // Or has another one that number?
+  return life.start ? !is_same_start(life.start, now->start_boottime >> 20)
+                    : by_pid_.at(life.pid).back() != instance;
 }
 
 bool Processes::has_ended(const Known& known) const {

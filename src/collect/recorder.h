@@ -92,6 +92,8 @@ class Recorder {
   void forget_objects();
   void forget_when_objects_worked();
   bool take_stacks();
+  // Stacks of the kernel's code outlive so many readings of the tables, by themselves: accounts are
+  // settled within seconds; a disk may take longer, and a journal's transaction.
   void keep_stacks(uint32_t rounds = 10);
   void fold_processes();
   void shorten_timeline();

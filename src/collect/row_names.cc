@@ -137,12 +137,7 @@ std::vector<FrameId> RowNames::functions_of(const pk_key& key) {
 
 RowNames::Told RowNames::tell(Profile& profile, const Row& row, const Selected& selected) {
   const auto is_process = [](uint64_t label) { return label >> 32 != 0; };
-  pk_key key = row.key;
-  if (key.kind == PK_WORK && work_of_scheduler(work_name(key))) {
-    key.served = PK_KERNEL;
-    key.served_kind = PK_SERVED_LABEL;
-    key.basis = PK_BASIS_OWN;
-  }
+  const pk_key& key = row.key;
   Label other_label;
   other_label.kind = LabelKind::other;
   Label ran;

@@ -310,8 +310,8 @@ Result<> Session::drain(Spread::When when) {
   follow_processes();
   for (const auto& [label, info] : tables->labels)
     processes_.add_label(label, info, mappings_->path_of(info.program));
-  parties_.add(tables->votes);
   const uint64_t taken = last ? stopped_ : tables->taken;
+  parties_.add(tables->votes, static_cast<double>(taken - drained_) / 1e9);
   const uint64_t watched_ns = budget_->watched_ns(HookGroup::interrupts, taken);
   const uint64_t on_ns = watched_ns - drained_watched_ns_;
   unseen_.estimate(tables->counts, on_ns, taken - drained_ - std::min(on_ns, taken - drained_));
@@ -356,7 +356,7 @@ void Session::add_what_has_no_sample(uint64_t idle_ns) {
 Result<> Session::finish(Profile& profile) {
   const KernelSide::Rest rest = kernel_->take_rest();
   recorder_->add_rest(rest);
-  parties_.add(rest.votes);
+  parties_.add(rest.votes, 0);
   if (auto r = drain(Spread::When::last); !r) return r;
   add_what_has_no_sample(kernel_->idle_tail(stopped_));
   fill_meta(profile, stopped_);

@@ -62,6 +62,7 @@ bool work_of_kernel(std::string_view function) {
       "gc_worker",
       "neigh_periodic_work",
       "neigh_managed_work",
+      "psi_avgs_work",
       "cache_reap",
       "process_srcu",
       "wait_rcu_exp_gp",
@@ -77,12 +78,7 @@ bool work_of_kernel(std::string_view function) {
       "update_balloon_stats_func",
       "wq_barrier_func",
   };
-  return std::find(std::begin(of_kernel), std::end(of_kernel), function) != std::end(of_kernel) ||
-         work_of_scheduler(function);
-}
-
-bool work_of_scheduler(std::string_view function) {
-  return function == "psi_avgs_work";
+  return std::find(std::begin(of_kernel), std::end(of_kernel), function) != std::end(of_kernel);
 }
 
 }  // namespace pkprof

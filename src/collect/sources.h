@@ -23,8 +23,5 @@ namespace pkprof {
 [[nodiscard]] bool kthread_of_kernel(std::string_view name);
 // The same for pieces of work, by function.
 [[nodiscard]] bool work_of_kernel(std::string_view function);
-// Pieces of work that the scheduler queues while it turns from one process to another: the kernel's
-// own, whoever that was.
-[[nodiscard]] bool work_of_scheduler(std::string_view function);
 
 }  // namespace pkprof

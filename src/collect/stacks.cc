@@ -6,9 +6,6 @@
 namespace pkprof {
 namespace {
 
-// Of stacks of the kernel's code, how many readings of the tables they outlive. Accounts are
-// settled within seconds; a disk may take longer, and a journal's transaction.
-
 // Stacks of user code that are not resolved anew while they come again. Twice as many are
 // remembered at most.
 constexpr size_t most_resolved = 32768;

@@ -76,7 +76,7 @@ class StatLoads : public StatTest, public testing::WithParamInterface<Load> {};
 INSTANTIATE_TEST_SUITE_P(Loads, StatLoads,
                          testing::Values(Load{"Idle", {}, false}, Load{"Half", {0}, true},
                                          Load{"Full", {0, 1}, true}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& load) { return std::string(load.param.name); });
 
 // What a command reads at its start and its end, so that pkprof's own start and end, which are
 // busy, are in neither.
@@ -86,7 +86,7 @@ TEST_P(StatLoads, TimeAgreesWithProcStat) {
   TempDir dir;
   const std::string read = "grep -m1 ^cpu /proc/stat >> " + dir.file("seen") + "; ";
   const Report report =
-      stat_of({"-a", "--", "sh", "-c", read + "sleep " + (in_guest() ? "20; " : "8; ") + read});
+      stat_of({"-a", "--", "sh", "-c", read + "sleep " + (in_guest() ? "20; " : "6; ") + read});
   std::ifstream seen(dir.file("seen"));
   const ProcStat before = ProcStat::read(seen);
   const ProcStat passed = ProcStat::read(seen) - before;

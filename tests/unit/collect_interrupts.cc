@@ -87,6 +87,39 @@ TEST(UnseenInterrupts, APauseIsAsTheTurnBeforeIt) {
   }
 }
 
+// Once interrupted, never sampled; and in the pause after it, busy.
+TEST(UnseenInterrupts, OneInterruptSaysLittle) {
+  UnseenInterrupts unseen;
+  UnseenInterrupts::Counts turn = {row(PK_INTERRUPT, 7, ms / 200, 1), row(PK_USER, 8, 990 * ms),
+                                   row(PK_INTERRUPT, 8, 10 * ms, 1)};
+  unseen.estimate(turn, 100 * ms, 900 * ms);
+  EXPECT_EQ(of(turn, PK_INTERRUPT, 8, 1), 100U);
+  UnseenInterrupts::Counts pause = {row(PK_USER, 7, 1000 * ms), row(PK_USER, 8, 1000 * ms)};
+  unseen.estimate(pause, 0, 1000 * ms);
+  EXPECT_GE(of(pause, PK_USER, 7), 999U);
+  EXPECT_EQ(of(pause, PK_INTERRUPT, 8, 1), 100U);
+}
+
+// A CPU that sleeps says for how long when it wakes.
+TEST(UnseenInterrupts, OfIdleTimeByTheClock) {
+  UnseenInterrupts unseen;
+  UnseenInterrupts::Counts turn = {row(PK_IDLING, PK_IDLE, 270 * ms),
+                                   row(PK_INTERRUPT, PK_IDLE, 30 * ms, 1)};
+  unseen.estimate(turn, 1000 * ms, 0);
+  UnseenInterrupts::Counts pause = {row(PK_IDLING, PK_IDLE, 20'000 * ms)};
+  unseen.estimate(pause, 0, 1000 * ms);
+  EXPECT_EQ(of(pause, PK_INTERRUPT, PK_IDLE, 1), 30U);
+}
+
+TEST(UnseenInterrupts, AShortTurnDoesNotCountForALongOne) {
+  UnseenInterrupts unseen;
+  UnseenInterrupts::Counts turn = {row(PK_USER, 7, 900 * ms), row(PK_INTERRUPT, 7, 100 * ms, 1)};
+  unseen.estimate(turn, 1000 * ms, 0);
+  UnseenInterrupts::Counts sliver = {row(PK_USER, 7, 1000 * ms), row(PK_INTERRUPT, 7, ms / 100, 1)};
+  unseen.estimate(sliver, 12 * ms, 988 * ms);
+  EXPECT_EQ(of(sliver, PK_INTERRUPT, 7, 1), 99U);
+}
+
 TEST(UnseenInterrupts, APauseBeforeAnyTurnIsMadeUpForWithThat) {
   UnseenInterrupts unseen;
   UnseenInterrupts::Counts none = {row(PK_USER, 7, 500 * ms)};
