@@ -22,7 +22,6 @@ namespace {
 
 using testnet::Namespace;
 using testnet::Pair;
-using testnet::VethEnd;
 
 class NetworkPathsTest : public PairTest {
  protected:
@@ -193,6 +192,7 @@ class ArpFlood {
  private:
   [[noreturn]] static void send_for_ever() {
     const int fd = socket(AF_PACKET, SOCK_DGRAM, htons(ETH_P_ARP));
+    if (fd < 0) _exit(1);
     sockaddr_ll to = {};
     to.sll_family = AF_PACKET;
     to.sll_protocol = htons(ETH_P_ARP);

@@ -125,8 +125,9 @@ TEST_F(StatTest, TimeOnTheCpuAgreesWithTheScheduler) {
   std::string show = "echo $up";
   for (const int pid : pids) {
     const std::string number = std::to_string(pid);
-    read += "read ran" + number + " _ _ < /proc/" + number + "/schedstat; ";
-    show += " $ran" + number;
+    read.append("read ran").append(number).append(" _ _ < /proc/").append(number);
+    read.append("/schedstat; ");
+    show.append(" $ran").append(number);
   }
   read += show + " >> " + dir.file("seen") + "; ";
   const Report report =

@@ -120,6 +120,7 @@ TEST(Parties, MemoryIsBounded) {
   Parties parties(100);
   for (uint64_t round = 0; round < 50; ++round) {
     std::vector<Vote> votes;
+    votes.reserve(20);
     for (uint64_t i = 0; i < 20; ++i) votes.push_back(vote(PK_OBJECT | (round * 20 + i), kAda, 1));
     parties.add(votes);
     EXPECT_FALSE(of(parties, PK_OBJECT | (round * 20)).empty());
