@@ -185,7 +185,7 @@ TEST_F(MemoryTest, TwoReadersAtThreeToOne) {
   const int other = read("other", {"--rate", "150"});
   const auto counts = thread_named("kswapd");
   const Observed seen = measure("kswapd, 3:1", {{one, other}, hog_, {}, counts}, {85, 5},
-                                {.seconds = 14, .min_samples = 250, .frequency_hz = 3989});
+                                {.seconds = 10, .min_samples = 200, .frequency_hz = 3989});
   // Not judged: a part is by how often someone woke kswapd, some hundred times in all.
   show_ratio(seen.report, counts, one, other, stage_.ratio(one, other));
 }
