@@ -126,6 +126,8 @@ class Processes {
   void forget_instance(size_t index);
   void forget_names();
   [[nodiscard]] const Known* process_of(const Known& thread) const;
+  static uint64_t process_label(const pk_label& info);
+  static bool is_folded(uint64_t label);
   // The label for a program's folded processes, and whether they are selected; nullptr: `label` is
   // no such.
   [[nodiscard]] const std::pair<Label, bool>* folded_at(uint64_t label) const;
