@@ -7,6 +7,7 @@
  *                    this CPU handled in the last seconds
  *   a timer          the sleeper that it wakes, or whoever started it; the sampling clock's, pkprof
  *   another CPU      whoever asked it to call the function, to look for another task
+ *   another device   not known
  *   anything else    the kernel
  */
 #include "interrupt.bpf.h"

@@ -29,18 +29,26 @@ _pkprof() {
     fi
   done
   if [[ ${program##*/} == pkprof ]]; then
-    if ((COMP_CWORD == 1)); then
+    # Before the subcommand there may be --config and its FILE.
+    for ((i = 1; i < COMP_CWORD; ++i)); do
+      if [[ ${COMP_WORDS[i]} == --config ]]; then
+        ((++i))
+      elif [[ ${COMP_WORDS[i]} != -* ]]; then
+        sub=${COMP_WORDS[i]}
+        break
+      fi
+    done
+    if [[ -z $sub && $before != --config ]]; then
       choices=$(_pkprof_help "$program" | sed -n '/^Subcommands:/,$ s/^  \([a-z]*\) .*/\1/p')
-      mapfile -t COMPREPLY < <(compgen -W "$choices --help --version" -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W "$choices --config --help --version" -- "$word")
       return
     fi
-    sub=${COMP_WORDS[1]}
   fi
   # shellcheck disable=SC2086 # none, where there are no subcommands
   help=$(_pkprof_help "$program" $sub)
   if [[ $before == -* ]]; then choices=$(_pkprof_values "$before" <<<"$help"); fi
   if [[ -z $choices && $word == -* ]]; then
-    choices=$(grep -oE '^  (-[A-Za-z],)?--[a-z-]+' <<<"$help" | grep -oE -- '--[a-z-]+')
+    choices=$(grep -oE '^  (-[A-Za-z],)?--[a-z-]+(,--[a-z-]+)*' <<<"$help" | grep -oE -- '--[a-z-]+')
   fi
   if [[ -n $choices ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")

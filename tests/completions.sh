@@ -35,6 +35,10 @@ never() {
 expect 'run record report diff stat export import doctor --version' pkprof ''
 expect 'record report reset' pkprof re
 never 'stat' pkprof re
+expect '--config --version' pkprof --
+expect 'record report reset' pkprof --config /dev/null re
+expect '--budget' pkprof --config /dev/null record --
+expect '--no-follow --no-lines --no-async' pkprof debox --no-
 expect '--view --by --json --pid' pkprof report --
 expect '--budget --output' pkprof record --
 never '--view' pkprof record --

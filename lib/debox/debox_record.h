@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) OR Apache-2.0 */
 /*
- * The record of one system call, as the kernel side (bpf/debox*.bpf.c) writes it and programs read
- * it. Part of the library's binary interface: fields are only added, in what is reserved.
+ * The record of one system call, as the kernel side (bpf/debox/) writes it and programs read it.
+ * Part of the library's binary interface: fields are only added, in what is reserved.
  *
  * Times are nanoseconds of CLOCK_MONOTONIC. No address of the kernel's is in a record, since a
  * program that reads it need not have the right to know one: places in the kernel are numbers,

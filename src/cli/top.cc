@@ -100,6 +100,7 @@ void add_top(ArgParser& parser, CommandLine& line) {
       .range(0.1, 86400.0)
       .show_default();
   add_by_option(sub, options->by);
+  sub.footer("It ends with the key q, or with -d.");
   sub.examples({"pkprof top", "pkprof top --by container --interval 5"});
   sub.when_used(
       [options, &line] { line.action = [options, &line] { return show(*options, line); }; });

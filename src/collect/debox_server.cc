@@ -95,6 +95,7 @@ struct DeboxServer::Impl {
   Fd listener;
   std::list<Client> clients;
   uint64_t marked = 0;
+  uint64_t refused = 0;
 
   Impl(DeboxSide& s, Options o) : side(s), options(std::move(o)) {}
 
@@ -104,9 +105,11 @@ struct DeboxServer::Impl {
       if (!fd.valid()) return;
       ucred peer{};
       socklen_t size = sizeof peer;
-      if (clients.size() >= most_clients ||
-          getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.pid <= 0)
+      if (clients.size() >= most_clients) {
+        ++refused;
         continue;
+      }
+      if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.pid <= 0) continue;
       Fd process(static_cast<int>(syscall(SYS_pidfd_open, peer.pid, 0)));
       if (!process.valid() || !options.serves(static_cast<uint32_t>(peer.pid))) continue;
       clients.push_back(
@@ -288,6 +291,10 @@ void DeboxServer::serve() {
 
 uint64_t DeboxServer::marked() const {
   return impl_->marked;
+}
+
+uint64_t DeboxServer::refused() const {
+  return impl_->refused;
 }
 
 DeboxServer::DeboxServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -39,6 +39,8 @@ class DeboxServer {
   void serve();  // whatever is there to be done, without waiting
   // Threads that mark their calls now, or did: they are in no table.
   [[nodiscard]] uint64_t marked() const;
+  // Times that a process asked while there was no room for one more.
+  [[nodiscard]] uint64_t refused() const;
 
  private:
   struct Impl;

@@ -323,9 +323,11 @@ std::vector<std::string> DeboxSession::missing() const {
   if (stacks_)
     say(stacks_->lost(), "times what a process mapped had no room: stacks may lack names");
   say(stats.sleeps_full, "sleeps are in no row: there are too many places");
-  for (const DeboxServer& server : servers_)
+  for (const DeboxServer& server : servers_) {
+    say(server.refused(), "times a program was not served: there were too many at once");
     if (child_ && !options_.serve_only)
       say(server.marked(), "threads marked their calls themselves: these are not here");
+  }
   const bool slow_lost =
       slowest_.size() < options_.slowest ||
       (!slowest_.empty() && stats.lost_longest_ns > slowest_.front().record.wall_ns);

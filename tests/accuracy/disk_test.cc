@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files: what is written through the page cache is brought to the disk by kernel threads, later.
 // All of their work is for those who wrote.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <optional>
 #include <thread>
 
@@ -42,6 +46,26 @@ class Syncing {
   std::jthread thread_;
 };
 
+// The interrupts of the device that a file lies on, by name; none if it is no disk with some.
+std::set<std::string> interrupts_of_disk(int fd) {
+  namespace fs = std::filesystem;
+  struct stat info{};
+  if (fstat(fd, &info)) return {};
+  std::error_code none;
+  fs::path device = fs::canonical("/sys/dev/block/" + std::to_string(major(info.st_dev)) + ":" +
+                                      std::to_string(minor(info.st_dev)),
+                                  none);
+  // The disk belongs to a controller, which has the interrupts.
+  while (device.has_relative_path() && !fs::exists(device / "msi_irqs"))
+    device = device.parent_path();
+  std::set<std::string> names;
+  for (const fs::directory_entry& irq : fs::directory_iterator(device / "msi_irqs", none))
+    for (const fs::directory_entry& name :
+         fs::directory_iterator("/proc/irq" / irq.path().filename(), none))
+      if (name.is_directory()) names.insert("irq:" + name.path().filename().string());
+  return names;
+}
+
 class DiskTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -54,8 +78,9 @@ class DiskTest : public testing::Test {
     if (!disk) GTEST_SKIP() << disk.error().message;
     disk_.emplace(std::move(*disk));
   }
-  int use(const char* name, Argv more) {
-    Argv argv = {"pk_disk", "--file", disk_->path(name)};
+  int use(const char* name, const Argv& more) { return use_file(disk_->path(name), more); }
+  int use_file(const std::string& file, const Argv& more) {
+    Argv argv = {"pk_disk", "--file", file};
     argv.insert(argv.end(), more.begin(), more.end());
     return stage_.start(nullptr, argv, 0);
   }
@@ -173,6 +198,44 @@ TEST_F(DiskTest, ManyRequestsAtTheDefaultBudget) {
       "O_DIRECT reading, 3:1, budget of 1 %", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
       {.seconds = 15, .min_samples = 800, .budget = live::in_guest() ? "10" : "1"});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
+}
+
+// Each write is followed by a flush of the disk's cache.
+TEST_F(DiskTest, Flushes) {
+  have_disk({.direct = true});
+  if (IsSkipped()) return;
+  const Argv how = {"--mode", "direct", "--synced",    "--chunk-kb", "4",
+                    "--rate", "0.4",    "--megabytes", "4"};
+  Argv by_three = how;
+  by_three.insert(by_three.end(), {"--threads", "3"});
+  const int one = use("one", by_three);
+  const int other = use("other", how);
+  const Observed seen =
+      measure("O_DIRECT writing, flushed, 3:1", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
+              {.seconds = 7, .min_samples = 300, .frequency_hz = 3989});
+  expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
+}
+
+// A disk that is no file on another: requests end in its controller's interrupts.
+TEST_F(DiskTest, InterruptsOfADisk) {
+  const Fd file(open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  const Fd another(open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  const std::set<std::string> interrupts = interrupts_of_disk(file.get());
+  if (interrupts.empty()) GTEST_SKIP() << "/var/tmp is on no disk with interrupts of its own";
+  const auto read = [&](const Fd& fd, const char* threads) {
+    return use_file("/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd.get()),
+                    {"--mode", "read", "--chunk-kb", "4", "--megabytes", "4", "--rate", "6",
+                     "--threads", threads});
+  };
+  const int one = read(file, "3");
+  const int other = read(another, "1");
+  // Others on the machine use the disk, too.
+  const auto counts = [interrupts, parties = std::set<int>{one, other, hog_}](const Flow& f) {
+    return interrupts.contains(f.source) && (f.served < 0 || parties.contains(f.served));
+  };
+  const Observed seen = measure("interrupts of a disk, 3:1", {{one, other}, hog_, {}, counts},
+                                {95, 5}, {.seconds = 4, .min_samples = 50});
+  expect_ratio(seen.report, counts, one, other, stage_.ratio(one, other, "bytes"), Time::measured);
 }
 
 TEST_F(DiskTest, Xfs) {

@@ -4,7 +4,10 @@
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -163,6 +166,36 @@ uint64_t barriers(const Pace& pace) {
   return done;
 }
 
+// A process of its own in this one's memory, as vfork's child is, that computes on another CPU
+// until this one ends: there it is interrupted by whoever takes away a page.
+void share_memory(int cpu) {
+  alignas(16) static char stack[16384];
+  static cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  CPU_SET(cpu, &cpus);
+  // Thread-local variables are its parent's: nothing in here may fail and set errno.
+  const auto compute = [](void*) -> int {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sched_setaffinity(0, sizeof cpus, &cpus);
+    for (;;) asm volatile("" ::: "memory");
+  };
+  if (clone(compute, stack + sizeof stack, CLONE_VM | SIGCHLD, nullptr) < 0) die("clone");
+}
+
+// Has a page, and gives it back.
+uint64_t shootdowns(const Pace& pace) {
+  constexpr size_t bytes = 4096;
+  void* page = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) die("mmap");
+  uint64_t done = 0;
+  while (!stopped()) {
+    *static_cast<volatile char*>(page) = 1;
+    if (madvise(page, bytes, MADV_DONTNEED)) die("madvise");
+    pace.keep_to(++done);
+  }
+  return done;
+}
+
 int run(int argc, char** argv) {
   ArgParser app("Makes the kernel put work off.");
   app.show_defaults();
@@ -171,26 +204,32 @@ int run(int argc, char** argv) {
   std::string mode;
   int threads = 1;
   int hz = 5000;
+  int beside = 1;
   double rate = 0;
-  app.add("mode", mode, "terminal, timeouts, sockets, ticks, alarms, naps, barriers")
+  app.add("mode", mode, "terminal, timeouts, sockets, ticks, alarms, naps, barriers, shootdowns")
       .required()
-      .one_of({"terminal", "timeouts", "sockets", "ticks", "alarms", "naps", "barriers"});
+      .one_of(
+          {"terminal", "timeouts", "sockets", "ticks", "alarms", "naps", "barriers", "shootdowns"});
   app.add("--threads", threads, "that do it, each at that rate").positive();
   app.add("--hz", hz, "of ticks, alarms; each further thread ticks 7 Hz faster").range(1, 100'000);
-  app.add("--rate", rate, "of terminal (2 KiB each), sockets, barriers: a second; 0: no limit");
+  app.add("--rate", rate,
+          "of terminal (2 KiB each), sockets, barriers, shootdowns: a second; 0: no limit");
+  app.add("--beside", beside, "of shootdowns: the CPU of a process that shares the memory");
   if (const auto end = app.parse(argc, argv)) return *end;
   begin(common);
+  if (mode == "shootdowns") share_memory(beside);
   say_ready();
   const uint64_t start = now_ns();
   const Pace pace(rate);
   const std::function<uint64_t()> work = [&] {
-    return mode == "terminal"   ? terminal(pace)
-           : mode == "timeouts" ? timeouts()
-           : mode == "ticks"    ? ticks(hz)
-           : mode == "alarms"   ? alarms(hz)
-           : mode == "naps"     ? naps()
-           : mode == "barriers" ? barriers(pace)
-                                : close_sockets(pace);
+    return mode == "terminal"     ? terminal(pace)
+           : mode == "timeouts"   ? timeouts()
+           : mode == "ticks"      ? ticks(hz)
+           : mode == "alarms"     ? alarms(hz)
+           : mode == "naps"       ? naps()
+           : mode == "barriers"   ? barriers(pace)
+           : mode == "shootdowns" ? shootdowns(pace)
+                                  : close_sockets(pace);
   };
   std::atomic<uint64_t> done = 0;
   {

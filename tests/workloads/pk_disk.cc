@@ -29,6 +29,7 @@ struct Options {
   uint64_t from_mb = 0;
   double rate = 0;         // megabytes (or files) a second; 0: as fast as can be
   uint64_t sync_mb = 0;    // fdatasync after so many; 0: never
+  bool synced = false;     // fdatasync after each chunk
   int threads = 1;         // each at a part of the file of its own
   bool scattered = false;  // no two pages of a chunk lie beside each other in memory
 };
@@ -113,7 +114,7 @@ Done stream(const Options& options) {
     // All at once: memory is read into, and given up, in larger pieces than a chunk.
     if (ahead && done.bytes % size == 0) posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     unsynced += static_cast<uint64_t>(n);
-    if (options.sync_mb && unsynced >= options.sync_mb << 20) {
+    if (options.synced || (options.sync_mb && unsynced >= options.sync_mb << 20)) {
       if (fdatasync(fd)) die("fdatasync of " + options.file);
       unsynced = 0;
     }
@@ -193,6 +194,7 @@ int run(int argc, char** argv) {
   app.add("--chunk-kb", options.chunk_kb, "of each write or read");
   app.add("--rate", options.rate, "megabytes (create: files) a second; 0: no limit");
   app.add("--sync-mb", options.sync_mb, "sync after so many megabytes (create: each file)");
+  app.add("--synced", options.synced, "of write, direct: sync after each chunk");
   app.add("--threads", options.threads, "of write, direct, read: each at that rate").positive();
   app.add("--scattered", options.scattered, "of write, direct, read: each page a piece of its own");
   if (const auto end = app.parse(argc, argv)) return *end;
