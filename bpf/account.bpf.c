@@ -37,6 +37,7 @@ __noinline int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 sa
 	struct pk_key *row = &me->row[pk_level(me)];
 	__u32 zero = 0;
 	void *table = bpf_map_lookup_elem(&counts, &zero);
+	bool measured;
 
 	if (!c || !key)
 		return 0;
@@ -63,10 +64,11 @@ __noinline int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 sa
 		}
 	}
 	/* Where all is measured, samples only say how it is divided. */
-	if (!config.measure || row->kind == PK_MEASURED || row->kind == PK_INTERRUPT ||
-	    row->kind == PK_STOLEN)
+	measured = row->kind == PK_MEASURED || row->kind == PK_INTERRUPT || row->kind == PK_STOLEN;
+	if (!config.measure || measured)
 		c->stats.lost_ns += ns;
-	c->stats.lost_samples += samples;
+	if (!measured)
+		c->stats.lost_samples += samples;
 	return 0;
 }
 

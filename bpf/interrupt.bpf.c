@@ -50,6 +50,23 @@ static __noinline int pk_end_part(struct pk_cpu *c)
 	return 0;
 }
 
+/*
+ * Entering it took a while already, and leaving it will: who was interrupted had neither. What came
+ * just before is counted already. An idle CPU had nothing to lose.
+ */
+static __always_inline __u64 pk_entered(struct pk_cpu *c)
+{
+	__u64 at = c->irq_begin - entering_ns, least = c->irq_end;
+
+	if (!bpf_get_current_task_btf()->pid)
+		return c->irq_begin;
+	if (least < c->run_since)
+		least = c->run_since;
+	if (least < c->softirq_since)
+		least = c->softirq_since;
+	return at < least ? least : at;
+}
+
 static __always_inline int pk_begin(struct pk_cpu *c, __u8 kind, __u64 party)
 {
 	c->irq_before = c->irq_begin;
@@ -63,7 +80,11 @@ static __always_inline int pk_begin(struct pk_cpu *c, __u8 kind, __u64 party)
 	c->irq.basis = PK_BASIS_OWN;
 	c->irq_sum_at_begin = c->irq_sum;
 	c->irq_begin = bpf_ktime_get_ns();
-	c->irq_since = c->irq_begin;
+	c->irq_entered = pk_entered(c);
+	c->irq_since = c->irq_entered;
+	/* What is seen whole counts, and is off the next sample, be there one in this window or not. */
+	if (irq_window)
+		c->irq_window = irq_window;
 	return 0;
 }
 

@@ -15,7 +15,7 @@ int pk_measure_run(struct pk_cpu *c)
 
 	if (!c || !config.measure || !started || c->softirq_since)
 		return 0; /* in a softirq: when that is over */
-	now = c->irq_since ? c->irq_begin : bpf_ktime_get_ns();
+	now = c->irq_since ? c->irq_entered : bpf_ktime_get_ns();
 	off = (c->irq_since ? c->irq_sum_at_begin : c->irq_sum) + c->softirq_sum;
 	/* Who goes first has been here since the start: who comes was seen to. */
 	ns = now - (c->run_since ? c->run_since : started) - (off - c->run_off);

@@ -48,7 +48,7 @@ int pk_timer_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 		return pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
 	if (!c->watched)
 		return pk_charge_unwatched(c, charge);
-	charge->watched = 1;
+	charge->watched = segment;
 	charge->reason = PK_UNTRACKED;
 	if (!c->expiring)
 		return pk_charge_nobody(c, charge, PK_UNTRACKED);

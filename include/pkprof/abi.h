@@ -139,7 +139,7 @@ struct pk_key {
 	__u8 served_kind;
 	__u8 reason; /* PK_SERVED_OBJECT: enum pk_reason should nobody own it */
 	__u32 exec_id; /* which program image of its process ustack belongs to, see pk_label */
-	__u8 watched;  /* work that hooks name, sampled while they were on */
+	__u8 watched;  /* work that hooks name, sampled while they were on: in which segment of that */
 	__u8 pad[3];
 };
 static_assert(sizeof(struct pk_key) == 48, "pk_key has no hidden padding");

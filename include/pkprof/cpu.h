@@ -106,6 +106,7 @@ struct pk_cpu {
 	__u64 irq_ns;       /* counted and not off a sample yet; below 0: off one, to be counted */
 	__u64 irq_sum;      /* counted ever */
 	__u64 irq_sum_at_begin;
+	__u64 irq_entered;  /* from when on it is counted: before irq_begin, by what entering takes */
 	__u64 due;          /* when the sampling clock was to tick */
 	struct pk_exact irq; /* what the part is, and whom it is for */
 	__u8 irq_in_softirq;        /* it came in the middle of a softirq */

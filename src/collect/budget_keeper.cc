@@ -52,7 +52,8 @@ BudgetKeeper::BudgetKeeper(KernelSide& kernel, const Options& options, HookOverh
 void BudgetKeeper::begin(uint64_t now) {
   pace_ = Pace(options_.frequency_hz, share_of_sampler(options_.budget), now);
   for (const HookGroup group : {HookGroup::work, HookGroup::disks, HookGroup::interrupts})
-    turns_.emplace(group, Turns(kernel_, group, 1, 1'000'000'000 / options_.frequency_hz, now));
+    turns_.emplace(group,
+                   Turns(kernel_, segments_, group, 1, 1'000'000'000 / options_.frequency_hz, now));
   packets_.emplace(hardly_any_packets, now);
   sending_.emplace(hardly_any_sending, now);
   share_out();
@@ -96,7 +97,7 @@ void BudgetKeeper::look_at_others(uint64_t now) {
 void BudgetKeeper::share_out() {
   const uint64_t now = monotonic_ns();
   const pk_stats stats = kernel_.stats();
-  if (const uint64_t hz = pace_.hz(); pace_.look(stats.timed, stats.timed_ns, now) != hz)
+  if (const uint64_t hz = pace_.hz(); pace_.look(kernel_.timed(), now) != hz)
     kernel_.set_frequency(pace_.hz(), pace_.unhurried_hz());
   else
     kernel_.keep_frequency();
@@ -120,7 +121,9 @@ void BudgetKeeper::share_out() {
     }
   }
   for (const auto& [group, share] : shares) {
-    const uint64_t hz = is_scarce(group) ? options_.frequency_hz : pace_.unhurried_hz();
+    // Interrupts are measured, not sampled: for them the clock does not hurry.
+    const bool hurries = group != HookGroup::interrupts && is_scarce(group);
+    const uint64_t hz = hurries ? options_.frequency_hz : pace_.unhurried_hz();
     turns_.at(group).set(share, 1'000'000'000 / hz);
   }
 }

@@ -12,6 +12,7 @@
 #include "collect/kernel_side.h"
 #include "collect/pace.h"
 #include "collect/rest.h"
+#include "collect/segments.h"
 #include "collect/turns.h"
 
 namespace pkprof {
@@ -43,6 +44,7 @@ class BudgetKeeper {
   [[nodiscard]] uint64_t watched_ns(HookGroup group, uint64_t now) const {
     return turns_.at(group).watched_ns(now);
   }
+  [[nodiscard]] const Segments& segments() const { return segments_; }
   [[nodiscard]] double ticks(uint64_t now) const { return pace_.ticks(now); }
   [[nodiscard]] uint64_t unhooked() const { return unhooked_; }  // could not be attached again
 
@@ -58,6 +60,7 @@ class BudgetKeeper {
   Options options_;
   CostMeter cost_;
   Pace pace_;
+  Segments segments_;
   std::map<HookGroup, Turns> turns_;
   std::optional<Rest> packets_;  // hooks that are on while samples need them
   std::optional<Rest> sending_;

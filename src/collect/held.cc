@@ -185,7 +185,7 @@ Result<Profile> Held::read() {
   recorder.add_rest(rest);
   recorder.add_special(PK_IDLE, tables->idle_ns);
   recorder.add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, stats().lost_ns);
-  recorder.settle_unwatched(Spread::When::last);
+  recorder.settle_unwatched(Spread::When::last, 0);
   if (about_.hooks && !kernel_.stopped()) kernel_.ask_owners();
   const auto owner = [this](uint64_t object) { return kernel_.owner_of(object); };
   recorder.resolve_owners([&](uint64_t object) { return parties.of(object, owner, true); });

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "collect/clock.h"
+#include "collect/entering.h"
 #include "collect/hook_overhead.h"
 #include "collect/kernel_side_impl.h"
 #include "collect/libbpf_log.h"
@@ -14,6 +15,8 @@
 namespace pkprof {
 
 HookOverhead KernelSide::measure_overhead() {
+  if (impl_->options.hooks)
+    impl_->skeleton->bss->entering_ns = static_cast<uint32_t>(measure_entering_ns());
   return pkprof::measure_overhead(impl_->skeleton->progs.pk_empty);
 }
 

@@ -309,7 +309,7 @@ Result<> KernelSide::attach() {
   m.windows = 1;
   m.skeleton->bss->window = m.windows;
   m.skeleton->bss->disk_window = m.windows;
-  m.skeleton->bss->irq_window = m.windows;
+  m.skeleton->bss->irq_window = hook_programs(HookGroup::interrupts).empty() ? 0 : m.windows;
   for (auto& cpu : m.per_cpu()) cpu.window = cpu.disk_window = cpu.irq_window = m.windows;
   if (m.options.hooks) {
     for (const Need& need : all_needs()) {
@@ -422,6 +422,12 @@ size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying)
   }
   if (on) window = ++m.windows;
   return failed;
+}
+
+void KernelSide::tell_segment(HookGroup group, uint8_t number) {
+  auto& bss = *impl_->skeleton->bss;
+  if (group == HookGroup::work) bss.segment = number;
+  if (group == HookGroup::disks) bss.disk_segment = number;
 }
 
 // Without hooks that name sockets, the socket named last is not the packet's that the stack is at.

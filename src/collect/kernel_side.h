@@ -21,6 +21,7 @@
 #include "collect/facts.h"
 #include "collect/functions.h"
 #include "collect/hooks.h"
+#include "collect/pace.h"
 #include "collect/stacks.h"
 #include "pkprof/user_abi.h"
 #include "symbol/symbolizer.h"
@@ -79,6 +80,8 @@ class KernelSide {
   // Of hooks on work, enum pk_rest: those that may rest here, and those that do.
   [[nodiscard]] uint32_t may_rest(uint32_t which) const;
   [[nodiscard]] uint32_t resting() const;
+  // What the samples of a group that is on carry from here on.
+  void tell_segment(HookGroup group, uint8_t number);
   // Those that may of these are to rest from now on, and no others: the sampler does without them,
   // also while their group is on. Returns how many of the others could not be attached again.
   size_t rest(uint32_t which);
@@ -163,6 +166,7 @@ class KernelSide {
   [[nodiscard]] int mapped() const;                        // the ring that Mappings reads
   [[nodiscard]] uint64_t owner_of(uint64_t object) const;  // a label, 0 when not known
   [[nodiscard]] pk_stats stats() const;                    // summed over the CPUs
+  [[nodiscard]] std::vector<Pace::Timed> timed() const;    // by CPU
   [[nodiscard]] const Capabilities& capabilities() const;
   [[nodiscard]] uint32_t cpus() const;
   // For the cost meter: what a sample takes, ns; the programs, and how often hooks have run, by
@@ -172,6 +176,7 @@ class KernelSide {
   [[nodiscard]] std::vector<uint64_t> hook_runs(HookGroup group) const;
   // Measured on this machine in a few milliseconds: a program that does nothing, on a tracepoint
   // that nobody meets but who renames a task, as we do.
+  // The same of interrupts, whose time begins and ends by it from here on.
   [[nodiscard]] HookOverhead measure_overhead();
 
  private:

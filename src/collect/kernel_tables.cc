@@ -168,6 +168,10 @@ Result<> KernelSide::reset() {
   bss->started = m.started = monotonic_ns();
   if (auto r = m.use_tables(1 - old, std::launch::deferred); !r) return r;
   static_cast<void>(take_rest());
+  for (pk_cpu& cpu : m.per_cpu()) {
+    if (static_cast<int64_t>(cpu.irq_ns) > 0) cpu.irq_ns = 0;  // of a sample that will not come
+    cpu.carried_ns = 0;
+  }
   if (auto r = read_counts_and_stacks(m.counts[old], m.stacks[old], m.room, Keep::no, gone); !r)
     return r;
   return forget_labels(*m.skeleton);
@@ -188,6 +192,7 @@ KernelSide::Rest KernelSide::Impl::read_rest(bool keep) const {
   }
   const auto read_exact = [&](pk_exact& row) {
     if (row.count) rest.exact.push_back(row);
+    clear(row.ns);  // its next use counts on from there
     clear(row.count);
   };
   for (auto& cpu : per_cpu()) {
@@ -245,6 +250,13 @@ pk_stats KernelSide::stats() const {
     for (size_t i = 0; i < sizeof(sum) / sizeof(uint64_t); ++i) to[i] += from[i];
   }
   return sum;
+}
+
+std::vector<Pace::Timed> KernelSide::timed() const {
+  std::vector<Pace::Timed> cpus;
+  for (const auto& cpu : impl_->per_cpu())
+    cpus.push_back({cpu.stats.timed, cpu.stats.timed_ns, cpu.idle != 0});
+  return cpus;
 }
 
 std::map<std::string, uint64_t> kernel_counters(const pk_stats& stats) {

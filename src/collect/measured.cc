@@ -33,13 +33,15 @@ bool is_sampled(const pk_key& key) {
 }
 
 // Between the vectors a softirq's loop is not measured, and is part of the turn.
-Whole whole_of(const pk_key& key, const Times& times) {
-  if (key.kind == PK_MEASURED)
-    return {key.ran_on,
-            static_cast<uint8_t>(key.vec == PK_EXACT_SOFTIRQ ? key.syscall : uint8_t{PK_VEC_NONE})};
-  if (key.kind != PK_SOFTIRQ) return {key.ran_on, PK_VEC_NONE};
+Whole whole_of(const pk_key& key, const Times& times, const KernelThreads& threads) {
+  const bool measured = key.kind == PK_MEASURED;
+  if (measured ? key.vec != PK_EXACT_SOFTIRQ : key.kind != PK_SOFTIRQ)
+    return {key.ran_on, PK_VEC_NONE};
+  const auto vec = static_cast<uint8_t>(measured ? key.syscall : key.vec);
   // A network thread's polling is its turn, though it counts as a softirq's work.
-  const Whole vector{key.ran_on, key.vec};
+  if (vec == PK_VEC_NET_RX && threads.polls(key.ran_on)) return {key.ran_on, PK_VEC_NONE};
+  const Whole vector{key.ran_on, vec};
+  if (measured) return vector;
   const auto it = times.find(vector);
   return it != times.end() && it->second.measured ? vector : Whole{key.ran_on, PK_VEC_NONE};
 }
@@ -144,16 +146,16 @@ class Alike {
 
 }  // namespace
 
-void scale_to_measured(Rows& rows, const std::function<bool(uint64_t)>& is_kernel_thread) {
+void scale_to_measured(Rows& rows, const KernelThreads& threads) {
   Times times;
   for (const auto& [row, count] : rows)
-    if (row.key.kind == PK_MEASURED) times[whole_of(row.key, times)].measured += count.ns;
+    if (row.key.kind == PK_MEASURED) times[whole_of(row.key, times, threads)].measured += count.ns;
   if (times.empty()) return;
   std::erase_if(rows, [](const auto& r) { return r.first.key.kind == PK_MEASURED; });
   Alike alike;
   for (const auto& [row, count] : rows) {
     if (!is_sampled(row.key)) continue;
-    times[whole_of(row.key, times)].sampled += count.ns;
+    times[whole_of(row.key, times, threads)].sampled += count.ns;
     alike.add(row, count.ns);
   }
   // Rounded sums, so that the parts of a whole add up to it.
@@ -164,7 +166,7 @@ void scale_to_measured(Rows& rows, const std::function<bool(uint64_t)>& is_kerne
   std::map<Whole, Given> given;
   for (auto& [row, count] : rows) {
     if (!is_sampled(row.key)) continue;
-    const Whole whole = whole_of(row.key, times);
+    const Whole whole = whole_of(row.key, times, threads);
     const Time& time = times.at(whole);
     if (!time.sampled) continue;  // all of it is divided below
     Given& up_to = given[whole];
@@ -187,7 +189,7 @@ void scale_to_measured(Rows& rows, const std::function<bool(uint64_t)>& is_kerne
     if (whole.vec != PK_VEC_NONE) {
       softirqs[whole.vec].tasks.push_back(whole.ran_on);
       softirqs[whole.vec].ns.push_back(time.measured);
-    } else if (is_kernel_thread(whole.ran_on)) {
+    } else if (threads.is_one(whole.ran_on)) {
       rows.emplace_back(row_of_thread(whole.ran_on), pk_count{time.measured, 0});
     } else {
       alike.divide_turns(whole.ran_on, time.measured, rows);

@@ -17,6 +17,12 @@ using Rows = std::vector<std::pair<Row, pk_count>>;
 // task's own contexts in proportion, and so those of a vector's softirqs that ran on a task. What
 // was measured and never sampled is divided as what is like it, with the basis provisional; a
 // kernel thread's is the thread's, which has no user code.
-void scale_to_measured(Rows& rows, const std::function<bool(uint64_t)>& is_kernel_thread);
+struct KernelThreads {
+  std::function<bool(uint64_t)> is_one;
+  // One that polls for packets itself: its turns and its softirqs of NET_RX are one, since samples
+  // do not tell them apart.
+  std::function<bool(uint64_t)> polls;
+};
+void scale_to_measured(Rows& rows, const KernelThreads& threads);
 
 }  // namespace pkprof

@@ -16,12 +16,21 @@ constexpr uint64_t enough_samples = 32;  // to say what one takes
 Pace::Pace(uint64_t hz, double share, uint64_t now)
     : asked_hz_(hz), share_(share), hz_(hz), since_(now) {}
 
-uint64_t Pace::look(uint64_t samples, uint64_t took_ns, uint64_t now) {
-  if (samples < samples_ + enough_samples) return hz();
-  const double late =
-      static_cast<double>(took_ns - took_ns_) / static_cast<double>(samples - samples_);
-  samples_ = samples;
-  took_ns_ = took_ns;
+uint64_t Pace::look(std::span<const Timed> cpus, uint64_t now) {
+  looked_at_.resize(cpus.size());
+  late_.resize(cpus.size());
+  bool news = false;
+  for (size_t i = 0; i < cpus.size(); ++i) {
+    if (cpus[i].idle) late_[i] = 0;
+    const uint64_t samples = cpus[i].samples - looked_at_[i].samples;
+    if (cpus[i].idle || samples < enough_samples) continue;
+    late_[i] =
+        static_cast<double>(cpus[i].took_ns - looked_at_[i].took_ns) / static_cast<double>(samples);
+    looked_at_[i] = cpus[i];
+    news = true;
+  }
+  if (!news) return hz();
+  const double late = std::ranges::max(late_);
   // That they are dear is met at once; that this is over must show twice.
   sample_ns_ = late > sample_ns_ ? late : (sample_ns_ + late) / 2;
   if (sample_ns_ <= 0) return hz();

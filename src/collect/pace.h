@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace pkprof {
 
@@ -12,8 +14,14 @@ class Pace {
   // `share` of each CPU's time that the sampler may take (0.01: one percent).
   Pace(uint64_t hz, double share, uint64_t now);
 
-  // Samples up to now that were timed, and what they took. Returns the frequency from now on.
-  uint64_t look(uint64_t samples, uint64_t took_ns, uint64_t now);
+  // Of a CPU, up to now: samples that were timed, and what they took.
+  struct Timed {
+    uint64_t samples = 0;
+    uint64_t took_ns = 0;
+    bool idle = false;  // now: what it pays nobody misses
+  };
+  // By CPU. Returns the frequency from now on, at which none that is busy pays more than its share.
+  uint64_t look(std::span<const Timed> cpus, uint64_t now);
   // Until told otherwise it ticks as asked for, whatever a sample takes.
   void hurry(bool on, uint64_t now);
   [[nodiscard]] uint64_t hz() const { return hurries_ ? asked_hz_ : hz_; }
@@ -28,11 +36,11 @@ class Pace {
   double share_;
   uint64_t hz_;
   bool hurries_ = false;
-  uint64_t since_;    // at this frequency
-  double ticks_ = 0;  // up to then
-  uint64_t samples_ = 0;
-  uint64_t took_ns_ = 0;
-  double sample_ns_ = 0;  // what one takes of late; 0: not known
+  uint64_t since_;                // at this frequency
+  double ticks_ = 0;              // up to then
+  std::vector<Timed> looked_at_;  // of each CPU, when there was enough to say what one takes
+  std::vector<double> late_;      // what one took up to then, ns
+  double sample_ns_ = 0;          // on the CPU where they are dearest, of late; 0: not known
 };
 
 }  // namespace pkprof

@@ -16,6 +16,10 @@ constexpr int deepest = 6;
 constexpr double fading = 0.1;
 constexpr double fading_of_pages = 0.977;
 
+// Whose votes have faded to less is forgotten: of weights that are numbers, and that are times.
+constexpr double least_weight = 0.01;
+constexpr double least_part = 1e-5;
+
 bool is_object(uint64_t party) {
   return (party & PK_OBJECT) != 0;
 }
@@ -36,8 +40,10 @@ void Parties::add(std::span<const std::pair<pk_vote_key, pk_vote>> votes, double
     }
     if (object.voted < now_) {
       const double left = std::pow(vote.fades ? fading : fading_of_pages, now_ - object.voted);
-      for (Party& p : object.parties) p.weight *= left;
-      std::erase_if(object.parties, [](const Party& p) { return p.weight < 0.01; });
+      double all = 0;
+      for (Party& p : object.parties) all += p.weight *= left;
+      const double least = std::max(least_weight, all * least_part);
+      std::erase_if(object.parties, [=](const Party& p) { return p.weight < least; });
     }
     object.voted = now_;
     object.round = round_;
@@ -60,14 +66,11 @@ void Parties::forget() {
   forgotten_ += std::erase_if(objects_, [&](const auto& o) { return o.second.round <= limit; });
 }
 
-void Parties::share_out(uint64_t party, double part, int depth, const Asked& asked,
-                        std::vector<Share>& shares) const {
+void Parties::share_out(uint64_t party, double part, int depth, Asked& asked) const {
   const auto give = [&](uint64_t label) {
-    const auto it = std::ranges::find(shares, label, &Share::label);
-    if (it == shares.end())
-      shares.push_back({label, part});
-    else
-      it->part += part;
+    const auto [it, fresh] = asked.places.try_emplace(label, asked.shares.size());
+    if (fresh) asked.shares.push_back({label, 0});
+    asked.shares[it->second].part += part;
   };
   if (!is_object(party)) return give(party);
   if (const uint64_t label = asked.owner(party)) return give(label);
@@ -77,17 +80,18 @@ void Parties::share_out(uint64_t party, double part, int depth, const Asked& ask
     for (const Party& p : it->second.parties) all += p.weight;
   if (depth == deepest) return give(0);
   if (all <= 0 && asked.finally && it != objects_.end() && it->second.instead)
-    return share_out(it->second.instead, part, depth + 1, asked, shares);
+    return share_out(it->second.instead, part, depth + 1, asked);
   if (all <= 0) return give(0);
   for (const Party& p : it->second.parties)
-    share_out(p.party, part * p.weight / all, depth + 1, asked, shares);
+    share_out(p.party, part * p.weight / all, depth + 1, asked);
 }
 
 std::vector<Parties::Share> Parties::of(uint64_t object, const Owner& owner, bool finally) const {
-  std::vector<Share> shares;
-  share_out(object, 1, 0, {owner, finally}, shares);
+  Asked asked{.owner = owner, .finally = finally};
+  share_out(object, 1, 0, asked);
+  std::vector<Share>& shares = asked.shares;
   if (shares.size() == 1 && shares[0].label == 0) shares.clear();
-  return shares;
+  return std::move(shares);
 }
 
 std::vector<uint64_t> split(uint64_t whole, std::span<const Parties::Share> shares) {

@@ -50,9 +50,10 @@ class Parties {
   struct Asked {
     const Owner& owner;
     bool finally;
+    std::vector<Share> shares = {};
+    std::unordered_map<uint64_t, size_t> places = {};  // of labels, in shares
   };
-  void share_out(uint64_t party, double part, int depth, const Asked& asked,
-                 std::vector<Share>& shares) const;
+  void share_out(uint64_t party, double part, int depth, Asked& asked) const;
   void forget();
 
   size_t most_;

@@ -409,6 +409,10 @@ bool Processes::is_kernel_thread(uint64_t label) const {
   return it != known_.end() && it->second.info.flags & PK_LABEL_KTHREAD;
 }
 
+bool Processes::polls(uint64_t label) const {
+  return is_kernel_thread(label) && text_of(known_.at(label).info.comm).starts_with("napi/");
+}
+
 uint32_t Processes::thread_of(uint64_t label) const {
   if (!threads_ || is_folded(label)) return 0;
   if (!(label & PK_ANY_THREAD)) return number_of(label);

@@ -67,6 +67,8 @@ class Processes {
   // that pid without a name.
   [[nodiscard]] Label label_of(uint64_t label) const;
   [[nodiscard]] bool is_kernel_thread(uint64_t label) const;
+  // One that polls a network device ("napi/...").
+  [[nodiscard]] bool polls(uint64_t label) const;
   // The id and the name of the thread; 0 and "" where labels are processes'.
   [[nodiscard]] uint32_t thread_of(uint64_t label) const;
   [[nodiscard]] std::string thread_name(uint64_t label) const;

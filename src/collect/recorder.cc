@@ -84,23 +84,21 @@ void Recorder::add(const KernelSide::Tables& tables) {
       continue;
     }
     if (key.watched) {
+      spread_.seen(row, count);
       row.key.watched = 0;
-      Row alike = row;
-      alike.slot = 0;
-      spread_.seen(alike, count);
     }
     this->count(row, count);
   }
 }
 
-void Recorder::settle_unwatched(Spread::When when) {
+void Recorder::settle_unwatched(Spread::When when, double seconds) {
   spread_.settle([this](uint64_t id) { return stacks_.kernel(id); },
                  [this](const Row& row, const pk_count& c) {
                    Row to = row;
                    if (!to.slot) to.slot = timeline_.now();
                    count(to, c);
                  },
-                 when);
+                 when, seconds, weight_);
 }
 
 size_t Recorder::resolve_owners(const PartiesOf& parties_of) {
@@ -177,7 +175,7 @@ void Recorder::make_room() {
   if (objects_.size() > limits_.objects) forget_objects();
   if (timeline_.is_full()) shorten_timeline();
   // Nearly everything is like something: this is for a kind of work that turns never see.
-  if (spread_.waiting() > limits_.rows / 2) settle_unwatched(Spread::When::last);
+  if (spread_.waiting() > limits_.rows / 2) settle_unwatched(Spread::When::last, 0);
   const bool above = is_above(1);
   // Rows of one program's processes become one: the stacks stay.
   if (above || processes_.is_crowded()) fold_processes();
@@ -357,7 +355,8 @@ void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of
   // Of many rows, what they leave to the allocator is of no use for the profile's large vectors.
   if (rows.size() > limits_.rows / 4) malloc_trim(0);
   profile.reserve(profile.samples().size() + rows.size());
-  scale_to_measured(rows, [this](uint64_t label) { return processes_.is_kernel_thread(label); });
+  scale_to_measured(rows, {[this](uint64_t label) { return processes_.is_kernel_thread(label); },
+                           [this](uint64_t label) { return processes_.polls(label); }});
   std::vector<FrameId> stack;
   for (const auto& [row, count] : rows) {
     const pk_key& key = row.key;

@@ -53,8 +53,10 @@ class Recorder {
   // A timeline is kept from here on, of slots of `slot_ns`: what is added is in this one.
   void begin_slot(uint32_t slot, uint64_t slot_ns) { timeline_.begin(slot, slot_ns); }
   void add(const KernelSide::Tables& tables);
-  // Charges samples of pauses of the hooks.
-  void settle_unwatched(Spread::When when);
+  // Charges samples of pauses of the hooks, so many seconds after the last time.
+  void settle_unwatched(Spread::When when, double seconds);
+  // Samples with hooks on stand for pauses by this (see Spread::Weight).
+  void weigh_by(Spread::Weight weight) { weight_ = std::move(weight); }
   // Charges what is on objects to those they are for, as far as that is known by now. Returns how
   // many are still without.
   using PartiesOf = std::function<std::vector<Parties::Share>(uint64_t object)>;
@@ -109,6 +111,7 @@ class Recorder {
   RowNames names_;
   Timeline timeline_;
   Spread spread_;
+  Spread::Weight weight_;
   size_t with_stack_ = 0;       // of rows_
   uint64_t idle_ahead_ns_ = 0;  // in profiles already, and still to come in tables
   uint64_t without_stack_ = 0;

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <future>
 #include <map>
 #include <optional>
@@ -25,6 +24,7 @@
 #include "collect/recorder.h"
 #include "collect/sideband.h"
 #include "collect/signals.h"
+#include "collect/so_far.h"
 #include "collect/targets.h"
 
 namespace pkprof {
@@ -62,6 +62,7 @@ class Session {
   }
   Result<> attach_calls(const std::vector<std::string>& functions);
   Result<> count_what_is_hot();
+  [[nodiscard]] std::map<std::string, uint64_t> counters() const;
   void fill_meta(Profile& profile, uint64_t until);
   void tell_progress();
   uint64_t interrupt_ns();
@@ -90,19 +91,9 @@ class Session {
   uint64_t idle_ns_ = 0;             // for how long the CPUs that were idle then had been
   uint64_t drained_watched_ns_ = 0;  // for how long the hooks on interrupts were on up to then
   HookOverhead overhead_;
-  // What profiles were told so far, of what only grows.
-  struct Told {
-    uint64_t samples = 0;
-    uint64_t lost = 0;
-    uint64_t lost_ns = 0;
-    uint64_t user_ns = 0;
-    uint64_t kernel_ns = 0;
-    uint64_t watched_ns = 0;
-    uint64_t disks_watched_ns = 0;
-    double ticks = 0;
-  };
-  [[nodiscard]] Told told_by(uint64_t until);
-  Told told_;
+  [[nodiscard]] SoFar so_far(uint64_t until) const;
+  SoFar told_;  // what profiles were told
+  uint64_t told_lost_ns_ = 0;
   uint64_t since_ = 0;  // up to when they were
   uint64_t interrupt_ns_ = 0;
   uint64_t started_ = 0;
@@ -190,6 +181,8 @@ Result<> Session::start() {
   if (auto r = kernel_->enable(); !r) return r;
   started_ = kernel_->started();
   budget_->begin(started_);
+  recorder_->weigh_by(
+      [this](uint8_t segment) { return budget_->segments().weight(segment, drained_); });
   drained_ = started_;
   since_ = started_;
   settled_ = started_;
@@ -327,7 +320,7 @@ Result<> Session::drain(Spread::When when) {
   recorder_->add(*tables);
   const uint64_t now = monotonic_ns();
   if (when != Spread::When::meanwhile || now >= settled_ + settle_interval_ns) {
-    recorder_->settle_unwatched(when);
+    recorder_->settle_unwatched(when, static_cast<double>(now - settled_) / 1e9);
     settled_ = now;
   }
   processes_.bury();
@@ -349,8 +342,8 @@ Result<> Session::drain(Spread::When when) {
 void Session::add_what_has_no_sample(uint64_t idle_ns) {
   recorder_->add_idle_so_far(idle_ns);
   const uint64_t lost_ns = kernel_->stats().lost_ns;
-  recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, lost_ns - told_.lost_ns);
-  told_.lost_ns = lost_ns;
+  recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, lost_ns - told_lost_ns_);
+  told_lost_ns_ = lost_ns;
 }
 
 Result<> Session::finish(Profile& profile) {
@@ -384,33 +377,22 @@ Result<Profile> Session::cut() {
   return profile;
 }
 
-// What there was up to `until`.
-Session::Told Session::told_by(uint64_t until) {
-  const pk_stats stats = kernel_->stats();
-  double hooks_ns = 0;
-  for (size_t group = 0; group < hook_groups; ++group)
-    for (const uint64_t runs : kernel_->hook_runs(static_cast<HookGroup>(group)))
-      hooks_ns += static_cast<double>(runs) * budget_->hook_ns(static_cast<HookGroup>(group));
-  const double sample_ns = kernel_->sample_ns() + static_cast<double>(interrupt_ns());
-  Told now = told_;
-  now.samples = stats.samples;
-  now.lost = stats.lost_samples;
-  now.user_ns = stopped_ ? own_cpu_ns_ : budget_->user_ns();
-  now.kernel_ns = static_cast<uint64_t>(static_cast<double>(stats.samples) * sample_ns + hooks_ns);
-  now.watched_ns = budget_->watched_ns(HookGroup::work, until);
-  now.disks_watched_ns = budget_->watched_ns(HookGroup::disks, until);
-  now.ticks = budget_->ticks(until);
+SoFar Session::so_far(uint64_t until) const {
+  SoFar now = SoFar::look(*kernel_, *budget_, until);
+  if (stopped_) now.user_ns = own_cpu_ns_;
+  now.counters = counters();
   return now;
 }
 
 void Session::tell_progress() {
-  const Told now = told_by(drained_);
+  const SoFar now = so_far(drained_);
   const uint64_t duration_ns = drained_ - started_;
   if (duration_ns < drain_interval_ns / 2) return;  // of a moment there is nothing to say
   options_.progress({.duration_ns = duration_ns,
                      .samples = now.samples,
                      .lost = now.lost,
-                     .cost = static_cast<double>(now.kernel_ns + now.user_ns) /
+                     .cost = static_cast<double>(kernel_cost_ns({}, now, *budget_, interrupt_ns()) +
+                                                 now.user_ns) /
                              static_cast<double>(duration_ns)});
 }
 
@@ -426,21 +408,11 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   meta.start_unix_ns = started_unix_ + (since_ - started_);
   meta.duration_ns = until - since_;
   meta.frequency_hz = options_.frequency_hz;
-  const Told now = told_by(until);
-  meta.samples_taken = now.samples - told_.samples;
-  meta.samples_lost = now.lost - told_.lost;
-  meta.cost_user_ns = now.user_ns - told_.user_ns;
-  // What a run costs is known better each time.
-  meta.cost_kernel_ns = now.kernel_ns - std::min(now.kernel_ns, told_.kernel_ns);
-  const auto unwatched = [&](uint64_t watched_ns) {
-    return meta.duration_ns - std::min(meta.duration_ns, watched_ns);
-  };
-  meta.unwatched_ns = unwatched(now.watched_ns - told_.watched_ns);
-  meta.disks_unwatched_ns = unwatched(now.disks_watched_ns - told_.disks_watched_ns);
-  if (meta.duration_ns)
-    meta.sampled_hz = static_cast<uint64_t>(
-        std::llround((now.ticks - told_.ticks) * 1e9 / static_cast<double>(meta.duration_ns)));
-  told_ = now;
+  SoFar now = so_far(until);
+  tell(told_, now, meta);
+  meta.cost_kernel_ns = kernel_cost_ns(told_, now, *budget_, interrupt_ns());
+  meta.counters["hooks not attached again"] = budget_->unhooked();  // up to now: it lasts
+  told_ = std::move(now);
   since_ = until;
   meta.degraded = degraded_;
   for (const Capability& c : kernel_->capabilities())
@@ -451,10 +423,13 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
     meta.degraded.push_back("calls of " + std::to_string(calls_.refused.size()) +
                             " functions cannot be counted here: " + listed(calls_.refused));
   for (const std::string& w : user_symbols_.warnings()) meta.degraded.push_back(w);
-  meta.counters = {
+}
+
+// Of what had no room or could not be done, up to now.
+std::map<std::string, uint64_t> Session::counters() const {
+  std::map<std::string, uint64_t> all = {
       {"shared objects forgotten", parties_.forgotten()},
       {"processes with unreadable mappings", processes_.unreadable()},
-      {"hooks not attached again", budget_->unhooked()},
       {"samples without a stack for want of memory", recorder_->without_stack()},
       {"samples of objects forgotten", recorder_->forgotten()},
       {"ended processes without a row of their own", processes_.folded()},
@@ -463,7 +438,8 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
       {"calls not counted, since they interrupted counting", kernel_->missed_calls()},
       {"process events lost", sideband_ ? sideband_->lost() : 0},
   };
-  meta.counters.merge(kernel_counters(kernel_->stats()));
+  all.merge(kernel_counters(kernel_->stats()));
+  return all;
 }
 
 Result<Recording> Session::run() {

@@ -2,6 +2,7 @@
 #include "collect/spread.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace pkprof {
@@ -9,6 +10,14 @@ namespace {
 
 // Outer frames compared; the outermost one is the loop over the vectors, the same for all.
 constexpr size_t prefixes[] = {12, 9, 7, 5, 4, 3, 2};
+
+// Of what was seen while hooks were on throughout, of each nanosecond: it says little of a pause.
+constexpr double least_of_pauses = 0.01;
+
+// What is left of what was seen: at intervals each second, of what was seen long ago each time that
+// pauses are settled.
+constexpr double left_after_a_second = 0.75;
+constexpr double left_of_earlier = 0.75;
 
 constexpr uint64_t most_parts = 1000;  // that the samples of one stack are charged in
 
@@ -55,6 +64,14 @@ void add(pk_count& sum, const pk_count& more) {
   sum.samples += more.samples;
 }
 
+// Of two tables of what was seen.
+void add_all(auto& sum, const auto& more) {
+  for (const auto& [row, seen] : more) {
+    sum[row].ns += seen.ns;
+    sum[row].of_pauses += seen.of_pauses;
+  }
+}
+
 // Steps of the golden ratio fall evenly, however many there will be.
 double step(double turn) {
   turn += 0.6180339887498949;
@@ -74,8 +91,10 @@ void Spread::unwatched(const Row& row, const pk_count& count) {
 }
 
 void Spread::each_row(const std::function<void(const Row&)>& visit) const {
-  for (const Counts* rows : {&seen_, &seen_before_, &seen_earlier_, &waiting_})
+  for (const Counts* rows : {&seen_, &waiting_})
     for (const auto& [row, count] : *rows) visit(row);
+  for (const Weighed* rows : {&seen_before_, &seen_earlier_})
+    for (const auto& [row, seen] : *rows) visit(row);
 }
 
 Spread::Choice* Spread::choice_for(Choices& choices, std::span<const uint64_t> keys) {
@@ -84,7 +103,7 @@ Spread::Choice* Spread::choice_for(Choices& choices, std::span<const uint64_t> k
     const auto it = choices.find(key);
     if (it == choices.end()) continue;
     chosen = &it->second;  // at the end: the least alike that there is
-    if (chosen->parties.back().second >= enough_ns_) break;
+    if (chosen->ns >= enough_ns_) break;
   }
   if (chosen && !chosen->turn) chosen->turn = std::exchange(turn_, step(turn_));
   return chosen;
@@ -98,32 +117,49 @@ const Row& Spread::Choice::next() {
 }
 
 // What is left of it stands for a small part of a sample at some time, and is forgotten.
-void Spread::fade(Counts& counts) const {
-  const auto least_ns = static_cast<uint64_t>(enough_ns_ / 64);
-  for (auto& [row, count] : counts) count.ns = count.ns / 4 * 3;
-  std::erase_if(counts, [=](const auto& entry) { return entry.second.ns < least_ns; });
+void Spread::fade(Weighed& seen, double left) const {
+  for (auto& [row, s] : seen) {
+    s.ns *= left;
+    s.of_pauses *= left;
+  }
+  std::erase_if(seen, [=, this](const auto& entry) { return entry.second.ns < enough_ns_ / 64; });
 }
 
-Spread::Choices Spread::choices_of(const Counts& counts, const StackOf& stack_of) {
+Spread::Weighed Spread::weigh(const Weight& weight) const {
+  Weighed weighed;
+  for (const auto& [row, count] : seen_) {
+    Row kept = row;
+    kept.key.watched = 0;
+    Seen& seen = weighed[kept];
+    const auto ns = static_cast<double>(count.ns);
+    seen.ns += ns;
+    seen.of_pauses += ns * (weight ? std::max(weight(row.key.watched), least_of_pauses) : 1);
+  }
+  return weighed;
+}
+
+Spread::Choices Spread::choices_of(const Weighed& weighed, const StackOf& stack_of) {
   Choices choices;
-  for (const auto& [row, count] : counts) {
+  for (const auto& [row, seen] : weighed) {
     for (const uint64_t key : keys_of(row.key, stack_of(row.key.kstack))) {
-      auto& parties = choices[key].parties;
-      const double before = parties.empty() ? 0 : parties.back().second;
-      parties.emplace_back(&row, before + static_cast<double>(count.ns));
+      Choice& choice = choices[key];
+      const double before = choice.parties.empty() ? 0 : choice.parties.back().second;
+      choice.parties.emplace_back(&row, before + seen.of_pauses);
+      choice.ns += seen.ns;
     }
   }
   return choices;
 }
 
-void Spread::settle(const StackOf& stack_of, const Charge& charge, When when) {
-  if (when != When::meanwhile) {
-    for (const auto& [row, count] : seen_before_) add(seen_[row], count);
-  }
+void Spread::settle(const StackOf& stack_of, const Charge& charge, When when, double seconds,
+                    const Weight& weight) {
+  Weighed seen = weigh(weight);
+  seen_.clear();
+  if (when != When::meanwhile) add_all(seen, seen_before_);
   Choices choices;
   Choices earlier;
   if (!waiting_.empty()) {
-    choices = choices_of(seen_, stack_of);
+    choices = choices_of(seen, stack_of);
     if (when != When::meanwhile) earlier = choices_of(seen_earlier_, stack_of);
   }
   const Counts waiting = std::exchange(waiting_, {});
@@ -151,12 +187,14 @@ void Spread::settle(const StackOf& stack_of, const Charge& charge, When when) {
       charge(to, {part(count.ns, i, parts), part(count.samples, i, parts)});
     }
   }
-  fade(seen_earlier_);
-  if (when == When::meanwhile) {
-    for (const auto& [row, count] : seen_before_) add(seen_earlier_[row], count);
+  if (when != When::interval) fade(seen_earlier_, left_of_earlier);
+  if (when == When::meanwhile) add_all(seen_earlier_, seen_before_);
+  seen_before_ = std::move(seen);
+  if (when == When::interval) {
+    const double left = std::pow(left_after_a_second, seconds);
+    fade(seen_before_, left);
+    fade(seen_earlier_, left);
   }
-  seen_before_ = std::exchange(seen_, {});
-  if (when == When::interval) fade(seen_before_);
 }
 
 }  // namespace pkprof

@@ -7,9 +7,10 @@
 // the way to the same protocol) under it, the more the better; the same vector under it; then the
 // same three under anyone. A kernel thread's samples are alike only within the same piece of work
 // (its function), or the same thread. The first of these that has been seen often enough decides;
-// among what was seen there a sample goes to each party in proportion. So estimates of sums are
-// unbiased as long as turns and pauses see the same kind of work, which random lengths take care
-// of.
+// among what was seen there a sample goes to each party in proportion, where what was seen counts
+// for as much of a pause as stands behind it (collect/segments.h): a burst is why hooks are turned
+// off. So estimates of sums are unbiased as long as the end of a turn and its pause see the same
+// kind of work, which random lengths take care of.
 //
 // What nothing was like stays unclaimed: "unwatched".
 #pragma once
@@ -30,6 +31,8 @@ class Spread {
   // Frames of a stack by number, leaf first; empty when it is not known.
   using StackOf = std::function<std::span<const FrameId>(uint64_t)>;
   using Charge = std::function<void(const Row&, const pk_count&)>;
+  // How much of a pause a nanosecond stands for that was seen in this segment (key.watched).
+  using Weight = std::function<double(uint8_t)>;
 
   // `enough_ns`: sampled time that lets what is alike decide.
   explicit Spread(uint64_t enough_ns) : enough_ns_(enough_ns) {}
@@ -48,28 +51,37 @@ class Spread {
     // earlier, the less the longer ago, where nothing since is alike: a pause may have been longer.
     last,
   };
-  // Charges what waits.
-  void settle(const StackOf& stack_of, const Charge& charge, When when);
+  // Charges what waits, so many seconds after the last time. Without `weight` all that was seen
+  // counts alike.
+  void settle(const StackOf& stack_of, const Charge& charge, When when, double seconds = 1,
+              const Weight& weight = {});
   [[nodiscard]] size_t waiting() const { return waiting_.size(); }
   void each_row(const std::function<void(const Row&)>& visit) const;
 
  private:
+  struct Seen {
+    double ns = 0;
+    double of_pauses = 0;  // that it stands for
+  };
   struct Choice {
     std::vector<std::pair<const Row*, double>> parties;  // with the sum up to and with each
+    double ns = 0;                                       // that this was seen for
     std::optional<double> turn;                          // where in [0, 1) the last sample fell
     const Row& next();
   };
   using Choices = std::unordered_map<uint64_t, Choice>;
   using Counts = std::unordered_map<Row, pk_count, RowHash>;
-  static Choices choices_of(const Counts& counts, const StackOf& stack_of);
+  using Weighed = std::unordered_map<Row, Seen, RowHash>;
+  static Choices choices_of(const Weighed& seen, const StackOf& stack_of);
+  [[nodiscard]] Weighed weigh(const Weight& weight) const;
   [[nodiscard]] Choice* choice_for(Choices& choices, std::span<const uint64_t> keys);
-  void fade(Counts& counts) const;
+  void fade(Weighed& seen, double left) const;
 
   double enough_ns_;
   double turn_ = 0;  // where the next choice begins: of each there may be one sample at a time
-  Counts seen_;
-  Counts seen_before_;
-  Counts seen_earlier_;
+  Counts seen_;      // since the last time, by segment
+  Weighed seen_before_;
+  Weighed seen_earlier_;
   Counts waiting_;
 };
 

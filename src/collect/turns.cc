@@ -18,15 +18,23 @@ uint64_t glance_after(uint64_t now) {
 
 }  // namespace
 
-Turns::Turns(KernelSide& kernel, HookGroup group, double share, uint64_t period_ns, uint64_t now)
+Turns::Turns(KernelSide& kernel, Segments& segments, HookGroup group, double share,
+             uint64_t period_ns, uint64_t now)
     : kernel_(kernel),
+      segments_(segments),
       group_(group),
       budget_(share, period_ns, now + static_cast<uint64_t>(group)),
       turn_(budget_.first()),
       since_(now),
       watched_since_(now),
       next_(now + turn_.on_ns),
-      glance_(glance_after(now)) {}
+      glance_(glance_after(now)) {
+  begin_segment(now);
+}
+
+void Turns::begin_segment(uint64_t now) {
+  kernel_.tell_segment(group_, segments_.begin(group_, now));
+}
 
 // Those on interrupts come in pairs, of which none may stay alone; those on disk requests must not
 // know of some requests' beginnings or ends only.
@@ -46,6 +54,8 @@ size_t Turns::look(CostMeter& cost, uint64_t now) {
   size_t failed = 0;
   if (now < next_ && !budget_.is_spent(kernel_.hook_runs(group_), cost.hook_ns(group_))) {
     glance_ = glance_after(now);
+    // While they are on throughout, what ends that will be at the end of it.
+    if (on_ && turn_.off_ns == 0) begin_segment(now);
     return 0;
   }
   if (!on_ && now < next_) {  // what stayed is idle no more
@@ -63,6 +73,7 @@ size_t Turns::look(CostMeter& cost, uint64_t now) {
       const auto staying = to_stay(cost);
       const uint64_t began = thread_ns();
       kernel_.watch(group_, false, staying);
+      segments_.pause(group_, now);
       turning_ns_ = thread_ns() - began;
       budget_.begin_pause(kernel_.hook_runs(group_));
       some_stayed_ = !staying.empty();
@@ -74,6 +85,7 @@ size_t Turns::look(CostMeter& cost, uint64_t now) {
     failed = kernel_.watch(group_, true);
     turning_ns_ += thread_ns() - began;
     watched_since_ = monotonic_ns();
+    begin_segment(watched_since_);
     on_ = true;
   }
   since_ = now;

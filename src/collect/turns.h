@@ -9,14 +9,16 @@
 #include "collect/budget.h"
 #include "collect/cost.h"
 #include "collect/kernel_side.h"
+#include "collect/segments.h"
 
 namespace pkprof {
 
 class Turns {
  public:
   // `share`: of each CPU's time, that this group may take. `now`: the hooks have just been
-  // attached.
-  Turns(KernelSide& kernel, HookGroup group, double share, uint64_t period_ns, uint64_t now);
+  // attached. `segments` is told of turns, and lives longer.
+  Turns(KernelSide& kernel, Segments& segments, HookGroup group, double share, uint64_t period_ns,
+        uint64_t now);
 
   // From here on they are others.
   void set(double share, uint64_t period_ns) { budget_.set(share, period_ns); }
@@ -42,8 +44,10 @@ class Turns {
   [[nodiscard]] std::span<const int> to_stay(const CostMeter& cost) const;
 
   [[nodiscard]] uint64_t turning_ns(const CostMeter& cost) const;
+  void begin_segment(uint64_t now);
 
   KernelSide& kernel_;
+  Segments& segments_;
   HookGroup group_;
   Budget budget_;
   Budget::Turn turn_;

@@ -187,7 +187,7 @@ class SetAside {
 TEST_F(MemoryTest, TwoReadersAtThreeToOne) {
   // A part is by how often someone woke kswapd: it is woken more often where it frees less each
   // time.
-  const Setting least("/proc/sys/vm/min_free_kbytes", "16384");
+  const Setting least("/proc/sys/vm/min_free_kbytes", "8000");
   const Setting step("/proc/sys/vm/watermark_scale_factor", "1");
   const SetAside rest(3000);
   if (available_mb() > 40'000) GTEST_SKIP() << "more memory than can be filled in a test";

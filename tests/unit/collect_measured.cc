@@ -38,8 +38,11 @@ uint64_t task(uint64_t number) {
   return number << 32;
 }
 
+constexpr uint64_t polling = uint64_t{77} << 32;
+
 void scale(Rows& rows) {
-  scale_to_measured(rows, [](uint64_t) { return false; });
+  scale_to_measured(rows, {[](uint64_t label) { return label == polling; },
+                           [](uint64_t label) { return label == polling; }});
 }
 
 uint64_t sum(const Rows& rows) {
@@ -63,6 +66,18 @@ TEST(Measured, WhatNoSampleMetCountsOnce) {
                row(PK_USER, task(1), task(1), 0)};
   scale(rows);
   EXPECT_EQ(sum(rows), 15 * ms);
+}
+
+// What it hands on runs in a softirq now and then; its samples are those of its polling all the
+// same.
+TEST(Measured, AThreadThatPollsHasOneTime) {
+  Rows rows = {turns(polling, 40 * ms), softirqs(polling, PK_VEC_NET_RX, 10 * ms),
+               row(PK_SOFTIRQ, polling, task(1), 24 * ms, PK_VEC_NET_RX),
+               row(PK_KTHREAD, polling, PK_KERNEL, ms)};
+  scale(rows);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].second.ns, 48 * ms);
+  EXPECT_EQ(rows[1].second.ns, 2 * ms);
 }
 
 TEST(Measured, WhatFoundNoRoomStays) {

@@ -16,7 +16,7 @@ struct Samples {
   uint64_t come(Pace& pace, uint64_t each_ns, uint64_t now, uint64_t more = 500) {
     count += more;
     took_ns += more * each_ns;
-    return pace.look(count, took_ns, now);
+    return pace.look(std::vector<Pace::Timed>{{count, took_ns}}, now);
   }
 };
 
@@ -80,6 +80,23 @@ TEST(Pace, InAHurryItTicksAsAskedFor) {
   pace.hurry(false, 4 * second);
   EXPECT_EQ(pace.hz(), 250);
   EXPECT_DOUBLE_EQ(pace.ticks(5 * second), 997 + 500 + 2 * 997 + 250);
+}
+
+// One busy CPU among many pays no more than its share, either.
+TEST(Pace, TheDearestBusyCpuDecides) {
+  Pace pace(997, 0.005, 0);
+  std::vector<Pace::Timed> cpus(64, {.samples = 500, .took_ns = 500 * 600, .idle = true});
+  cpus[7] = {.samples = 500, .took_ns = 500 * 10'000};
+  cpus[9] = {.samples = 500, .took_ns = 500 * 2'000};
+  EXPECT_EQ(pace.look(cpus, second), 500);
+  EXPECT_NEAR(pace.cost(), 0.005, 1e-4);
+  cpus[7].idle = true;
+  for (int at = 2; at < 9; ++at) {
+    cpus[9].samples += 500;
+    cpus[9].took_ns += 500 * 2'000;
+    pace.look(cpus, at * second);
+  }
+  EXPECT_EQ(pace.hz(), 997) << "it is idle now";
 }
 
 TEST(Pace, ThereIsALeastFrequency) {

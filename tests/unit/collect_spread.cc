@@ -38,6 +38,10 @@ class SpreadTest : public testing::Test {
     return r;
   }
   static pk_count samples(uint64_t n) { return {n * kMs, n}; }
+  static Row in_segment(Row r, uint8_t segment) {
+    r.key.watched = segment;
+    return r;
+  }
 
   using When = Spread::When;
   void settle(When when = When::last) {
@@ -51,7 +55,7 @@ class SpreadTest : public testing::Test {
           samples_ += c.samples;
           rows_.push_back(r);
         },
-        when);
+        when, 1, weight_);
   }
   [[nodiscard]] double share(uint64_t served) const {
     uint64_t all = 0;
@@ -61,6 +65,7 @@ class SpreadTest : public testing::Test {
   }
 
   Spread spread_{10 * kMs};
+  Spread::Weight weight_;
   std::vector<std::vector<FrameId>> stacks_;
   std::map<uint64_t, uint64_t> charged_;
   uint64_t samples_ = 0;
@@ -77,6 +82,27 @@ TEST_F(SpreadTest, ManySamplesOfOneStackGoToEachInProportion) {
   EXPECT_NEAR(share(kClient), 0.25, 0.01);
   EXPECT_EQ(charged_[kServer] + charged_[kClient], 4000 * kMs);
   EXPECT_EQ(samples_, 4000U);
+}
+
+// A server is steady, and hooks are on throughout; then a client's burst has them turned off: the
+// burst goes on in the pause, and the steady one's seconds before say nothing of it.
+TEST_F(SpreadTest, APauseIsLikeTheEndOfTheTurnBeforeIt) {
+  const uint64_t s = stack({1, 2, 3});
+  spread_.seen(in_segment(row(kBystander, kServer, s), 1), samples(200));
+  spread_.seen(in_segment(row(kBystander, kServer, s), 2), samples(10));
+  spread_.seen(in_segment(row(kBystander, kClient, s), 2), samples(90));
+  spread_.unwatched(waiting(kBystander, s), samples(1000));
+  weight_ = [](uint8_t segment) { return segment == 2 ? 5 : 0; };
+  settle(When::meanwhile);
+  EXPECT_NEAR(share(kClient), 0.9, 0.01);
+  EXPECT_EQ(charged_[kServer] + charged_[kClient], 1000 * kMs);
+  // Where the turn before says nothing, all of them do.
+  const uint64_t other = stack({7, 8, 9});
+  spread_.seen(in_segment(row(kBystander, kServer, other, PK_VEC_NET_TX), 1), samples(20));
+  spread_.unwatched(waiting(kBystander, other, PK_VEC_NET_TX), samples(10));
+  charged_.clear();
+  settle(When::meanwhile);
+  EXPECT_EQ(charged_[kServer], 10 * kMs);
 }
 
 TEST_F(SpreadTest, SoDoSingleSamplesOfManyStacks) {
@@ -238,6 +264,28 @@ TEST_F(SpreadTest, WhatIntervalsSawFades) {
   charged_.clear();
   settle(When::interval);
   EXPECT_EQ(share(uint64_t{PK_UNCLAIMED} + PK_UNWATCHED), 1);
+}
+
+// However often profiles are handed over.
+TEST_F(SpreadTest, WhatIntervalsSawFadesByTheClock) {
+  const auto left_after = [this](int calls, double seconds) {
+    Spread spread(10 * kMs);
+    spread.seen(row(kBystander, kServer, 1), samples(640));
+    std::map<uint64_t, uint64_t> charged;
+    const auto settle = [&] {
+      spread.settle([](uint64_t) { return std::span<const FrameId>{}; },
+                    [&](const Row& r, const pk_count& c) { charged[r.key.served] += c.ns; },
+                    When::interval, seconds);
+    };
+    for (int i = 0; i < calls; ++i) settle();
+    spread.seen(row(kBystander, kClient, 1), samples(100));
+    spread.unwatched(waiting(kBystander, 1), samples(1000));
+    settle();
+    return static_cast<double>(charged[kServer]) / static_cast<double>(charged[kClient]);
+  };
+  EXPECT_NEAR(left_after(4, 1), 6.4 * 0.316, 0.02);
+  EXPECT_NEAR(left_after(40, 0.1), 6.4 * 0.316, 0.02);
+  EXPECT_NEAR(left_after(1, 4), 6.4 * 0.316, 0.02);
 }
 
 TEST_F(SpreadTest, AStacksNumberIsNoVector) {

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <functional>
+#include <list>
 #include <string>
 #include <thread>
 #include <vector>
@@ -166,23 +167,7 @@ uint64_t barriers(const Pace& pace) {
   return done;
 }
 
-// A process of its own in this one's memory, as vfork's child is, that computes on another CPU
-// until this one ends: there it is interrupted by whoever takes away a page.
-void share_memory(int cpu) {
-  alignas(16) static char stack[16384];
-  static cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  CPU_SET(cpu, &cpus);
-  // Thread-local variables are its parent's: nothing in here may fail and set errno.
-  const auto compute = [](void*) -> int {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    sched_setaffinity(0, sizeof cpus, &cpus);
-    for (;;) asm volatile("" ::: "memory");
-  };
-  if (clone(compute, stack + sizeof stack, CLONE_VM | SIGCHLD, nullptr) < 0) die("clone");
-}
-
-// Has a page, and gives it back.
+// Has a page, and gives it back: who computes in the same memory on another CPU is interrupted.
 uint64_t shootdowns(const Pace& pace) {
   constexpr size_t bytes = 4096;
   void* page = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -194,6 +179,37 @@ uint64_t shootdowns(const Pace& pace) {
     pace.keep_to(++done);
   }
   return done;
+}
+
+// A process in this one's memory, as vfork's child is; it ends with this one. Thread-local
+// variables are its parent's, too: it does little.
+void share_memory(const char* name, int cpu, std::function<void()> work) {
+  struct Shared {
+    const char* name;
+    int cpu;
+    std::function<void()> work;
+    std::atomic<bool> begun = false;
+    alignas(16) char stack[65536];
+  };
+  static std::list<Shared> all;
+  Shared& shared = all.emplace_back(name, cpu, std::move(work));
+  const auto begin = [](void* argument) -> int {
+    auto* self = static_cast<Shared*>(argument);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_NAME, self->name);
+    if (self->cpu >= 0) {
+      cpu_set_t cpus;
+      CPU_ZERO(&cpus);
+      CPU_SET(self->cpu, &cpus);
+      sched_setaffinity(0, sizeof cpus, &cpus);
+    }
+    self->begun = true;
+    self->work();
+    return 0;
+  };
+  if (clone(begin, shared.stack + sizeof shared.stack, CLONE_VM | SIGCHLD, &shared) < 0)
+    die("clone");
+  while (!shared.begun) sched_yield();
 }
 
 int run(int argc, char** argv) {
@@ -214,13 +230,21 @@ int run(int argc, char** argv) {
   app.add("--hz", hz, "of ticks, alarms; each further thread ticks 7 Hz faster").range(1, 100'000);
   app.add("--rate", rate,
           "of terminal (2 KiB each), sockets, barriers, shootdowns: a second; 0: no limit");
-  app.add("--beside", beside, "of shootdowns: the CPU of a process that shares the memory");
+  app.add("--beside", beside,
+          "of shootdowns: in the same memory there are a process \"second\", which does it as one "
+          "thread "
+          "does, and a process \"beside\", which computes on this CPU");
   if (const auto end = app.parse(argc, argv)) return *end;
   begin(common);
-  if (mode == "shootdowns") share_memory(beside);
+  const Pace pace(rate);
+  if (mode == "shootdowns") {
+    share_memory("second", -1, [&] { shootdowns(pace); });
+    share_memory("beside", beside, [] {
+      for (;;) asm volatile("" ::: "memory");
+    });
+  }
   say_ready();
   const uint64_t start = now_ns();
-  const Pace pace(rate);
   const std::function<uint64_t()> work = [&] {
     return mode == "terminal"     ? terminal(pace)
            : mode == "timeouts"   ? timeouts()

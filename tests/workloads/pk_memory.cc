@@ -78,7 +78,7 @@ uint64_t read_file(const Options& options) {
   const int fd = open(options.file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   const uint64_t size = options.megabytes << 20;
   if (fd < 0 || ftruncate(fd, static_cast<off_t>(size)) != 0) die(options.file);
-  std::string buffer(size_t{1} << 20, 0);
+  std::string buffer(size_t{256} << 10, 0);
   say_ready();
   const uint64_t start = now_ns();
   uint64_t done = 0;
@@ -87,8 +87,8 @@ uint64_t read_file(const Options& options) {
     if (pread(fd, buffer.data(), buffer.size(), at) < 0) die("reading " + options.file);
     done += buffer.size();
     if (options.rate > 0)
-      sleep_until_ns(start +
-                     static_cast<uint64_t>(static_cast<double>(done >> 20) / options.rate * 1e9));
+      sleep_until_ns(start + static_cast<uint64_t>(static_cast<double>(done) / (1 << 20) /
+                                                   options.rate * 1e9));
   }
   return done;
 }
