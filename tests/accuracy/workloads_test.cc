@@ -2,6 +2,9 @@
 // Known truth: programs that do nothing but communicate, and a bystander that does nothing but
 // burn CPU. Whatever softirq time the network takes is for the former.
 
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
 #include "table.h"
 
 namespace pkprof::accuracy {
@@ -96,6 +99,65 @@ TEST_F(AccuracyTest, WakeupsOfReceivers) {
   const Observed seen = measure("wakeups on other CPUs, 3:1", {{one, two}, hog_, {}, counts},
                                 {95, 5}, {.seconds = 8, .min_samples = 10});
   expect_ratio(seen.report, counts, one, two, 3, Time::measured);
+}
+
+// A bystander that only computes: what it gets done beside a flood, over what it gets done by
+// itself, is what it has of its CPU. The rest is taken from it by packets: softirqs, interrupts,
+// and what entering those takes.
+class BystandersLossTest : public AccuracyTest {
+ protected:
+  struct Computed {
+    int pid = 0;
+    double loops = 0;
+  };
+  static Computed computed(const std::string& out) {
+    const auto result = nlohmann::json::parse(out.substr(out.find('{')));
+    return {result.at("pid").get<int>(), result.at("loops").get<double>()};
+  }
+  static Argv compute() {
+    return {testnet::sibling("pk_hog"), "--cpu", std::to_string(live::last_cpu()), "--seconds",
+            "5"};
+  }
+
+  // Of a CPU, what a report has as its user time and what it really had, one run after the other.
+  void compare(const char* scenario, const char* budget) {
+    stage_.stop(hog_);
+    const double alone = computed(live::must(testnet::run_command(compute()))).loops;
+    const int receiver =
+        serve({"pk_udp", "recv", "--port", "7001", "--mode", "nap", "--rcvbuf", "16777216"});
+    const int sender =
+        talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001", "--pps", "50000"});
+    const live::TempDir dir;
+    Argv argv =
+        live::pkprof_argv({"record", "-a", "--budget", budget, "-o", dir.file("profile"), "--"});
+    for (const std::string& word : compute()) argv.push_back(word);
+    const Computed beside = computed(live::must(testnet::run_command(argv)));
+    const live::Report report = live::read_report(dir.file("profile"));
+    const auto percent = [&](const auto& counts) {
+      return static_cast<double>(report.sum(counts)) / 5e7;
+    };
+    const double user = percent(
+        [&](const live::Flow& f) { return f.ran_on == beside.pid && f.served == beside.pid; });
+    const double taken = percent([&](const live::Flow& f) {
+      return f.ran_on == beside.pid && (f.served == receiver || f.served == sender);
+    });
+    const double truth = 100 * beside.loops / alone;
+    char text[96];
+    std::snprintf(text, sizeof text, "its own: %.0f %% of a CPU, truth %.0f %%; taken: %.0f %%",
+                  user, truth, taken);
+    note(scenario, report, {{receiver, sender}, beside.pid, {receiver, sender}}, {95, 5});
+    remark(text);
+    if (live::in_guest()) return;
+    EXPECT_NEAR(user, truth, 10) << text;
+  }
+};
+
+TEST_F(BystandersLossTest, WithHooksOnThroughout) {
+  compare("a bystander's loss", "100");
+}
+
+TEST_F(BystandersLossTest, AtTheDefaultBudget) {
+  compare("a bystander's loss, budget of 1 %", "1");
 }
 
 TEST_F(AccuracyTest, TcpStream) {
