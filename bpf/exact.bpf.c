@@ -36,7 +36,7 @@ int pk_add_exact(struct pk_cpu *c, struct pk_exact *what, __u64 ns)
 	struct pk_exact *row;
 	__u64 ran_on;
 
-	if (!c || !what || !started || stopped)
+	if (!c || !what || !started || stopped || pk_is_away(c))
 		return 0;
 	ran_on = task->pid ? pk_label_of(task) : PK_IDLE;
 	row = &c->exact[(ran_on >> 32 ^ what->function >> 4 ^ what->number ^ what->kind) &

@@ -41,7 +41,7 @@ static __noinline int pk_end_part(struct pk_cpu *c)
 	if (!c->irq.served)
 		c->irq.served = PK_UNKNOWN_PARTY;
 	/* While the hooks are turned on or off, no sample has this taken off. */
-	if (started && irq_window && c->irq_window == irq_window) {
+	if (started && irq_window && c->irq_window == irq_window && !pk_is_away(c)) {
 		pk_add_exact(c, &c->irq, ns);
 		c->irq_ns += ns;
 		c->irq_sum += ns;

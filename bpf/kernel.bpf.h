@@ -350,6 +350,8 @@ struct pt_regs___kernel {
 
 enum cpu_usage_stat { CPUTIME_STEAL = 7 };
 
+enum cpuhp_state { CPUHP_AP_PERF_ONLINE = 1 };
+
 enum { KERNEL_CS = 0x10 }; /* arch/x86/include/asm/segment.h */
 
 struct kernel_stat {

@@ -74,7 +74,7 @@ int pk_softirq_exit(struct bpf_raw_tracepoint_args *ctx)
 		c->softirq.number = vec;
 		c->softirq.kind = PK_EXACT_SOFTIRQ;
 	}
-	if (started && (__s64)took > 0) {
+	if (started && !pk_is_away(c) && (__s64)took > 0) {
 		c->softirq.ns += took;
 		c->softirq.count++;
 	}

@@ -372,8 +372,8 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	__u32 zero = 0, depth;
 	bool gap, let_in;
 
-	/* Attaching lets the clock run for a moment before the start. */
-	if (!since || stopped)
+	/* Attaching lets the clock run for a moment before it is to count. */
+	if (!since || stopped || pk_is_away(c))
 		return 0;
 	c->sampling = 1;
 	*charge = (struct pk_charge){};

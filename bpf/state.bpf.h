@@ -211,6 +211,15 @@ static __always_inline struct pk_cpu *this_cpu(void)
 	return &cpus[cpu & (PK_MAX_CPUS - 1)];
 }
 
+/*
+ * Has it no sampling clock? It went offline since that was opened, or was offline at the start. What
+ * is not sampled is not known: neither are its interrupts counted, nor its turns.
+ */
+static __always_inline bool pk_is_away(struct pk_cpu *c)
+{
+	return c->gone != c->opened;
+}
+
 /* This CPU's preempt_count; ~0 when it is not known where that is. */
 static __always_inline __u32 pk_preempt_count(struct pk_cpu *c)
 {

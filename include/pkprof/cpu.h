@@ -108,6 +108,11 @@ struct pk_cpu {
 	__u64 irq_sum_at_begin;
 	__u64 irq_entered;  /* from when on it is counted: before irq_begin, by what entering takes */
 	__u64 due;          /* when the sampling clock was to tick */
+	__u64 gone_since;   /* that it has no clock; see online.bpf.c */
+	__u32 gone;         /* how often its clock has gone with it, */
+	__u32 came;         /* as .gone was when it came back last, */
+	__u32 opened;       /* and when its clock was opened last */
+	__u32 pad7;
 	struct pk_exact irq; /* what the part is, and whom it is for */
 	__u8 irq_in_softirq;        /* it came in the middle of a softirq */
 	__u8 irq_before_in_softirq; /* and so did the one before it */

@@ -275,8 +275,7 @@ Result<> DeboxSession::wait() {
     fds = {{signals_.fd(), POLLIN, 0}, {side_->records_fd(), POLLIN, 0}};
     for (const DeboxServer& server : servers_)
       for (const int fd : server.poll_fds()) fds.push_back({fd, POLLIN, 0});
-    if (stacks_)
-      for (const int fd : stacks_->poll_fds()) fds.push_back({fd, POLLIN, 0});
+    if (stacks_) fds.push_back({stacks_->poll_fd(), POLLIN, 0});
     const uint64_t now = monotonic_ns();
     if (now >= end) break;
     uint64_t next = std::min({now + look_interval_ns, end, cost_->turn(now)});

@@ -32,7 +32,7 @@ class DeboxStacks {
   // No record of a call that ended before `time` (CLOCK_MONOTONIC, ns) is to come.
   void forget(uint64_t time);
 
-  [[nodiscard]] const std::vector<int>& poll_fds() const { return sideband_.poll_fds(); }
+  [[nodiscard]] int poll_fd() const { return sideband_.poll_fd(); }
   [[nodiscard]] uint64_t lost() const { return sideband_.lost(); }
 
  private:

@@ -92,7 +92,7 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
   }
   side->disable();
   sampling.works = side->stats().samples > 0;
-  sampling.how = sampling.works ? "cpu-clock on " + std::to_string(side->cpus()) + " CPUs"
+  sampling.how = sampling.works ? "cpu-clock on " + std::to_string(side->cpus(0)) + " CPUs"
                                 : "the sampling clock gave no sample";
   d.can_record = sampling.works;
   d.capabilities.push_back(sampling);

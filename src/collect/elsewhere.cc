@@ -51,6 +51,7 @@ uint64_t Elsewhere::turn() {
   if (now >= next_take_) {
     // That there is room. Where it cannot be taken it is tried again.
     if (kernel_.take()) next_take_ = now + take_interval_ns;
+    static_cast<void>(kernel_.sample_returned());
   }
   // Whose new sockets are: asking has a hundredth of the time.
   if (now >= next_ask_) {

@@ -67,7 +67,7 @@ class Held {
   Result<Profile> read();
   Result<> reset();
 
-  [[nodiscard]] std::vector<std::string> degraded() const;
+  [[nodiscard]] std::vector<std::string> degraded(uint64_t until) const;
 
   [[nodiscard]] KernelSide& kernel() { return kernel_; }
   [[nodiscard]] const About& about() const { return about_; }
@@ -136,8 +136,8 @@ double Held::cost_ns() {
   return ns;
 }
 
-std::vector<std::string> Held::degraded() const {
-  std::vector<std::string> sentences;
+std::vector<std::string> Held::degraded(uint64_t until) const {
+  std::vector<std::string> sentences = kernel_.absences(kernel_.started(), until);
   for (const Capability& c : about_.capabilities)
     if (!c.works) sentences.push_back(c.name + ": " + c.how + "; " + c.costs);
   return sentences;
@@ -148,14 +148,14 @@ Meta Held::meta(uint64_t until) {
   Meta meta;
   meta.kernel = kernel_release();
   meta.host = host_name();
-  meta.cpus = kernel_.cpus();
+  meta.cpus = kernel_.cpus(kernel_.started());
   meta.start_unix_ns = about_.started_at;
   meta.duration_ns = until - kernel_.started();
   meta.frequency_hz = meta.sampled_hz = about_.frequency_hz;
   meta.samples_taken = counted.samples;
   meta.samples_lost = counted.lost_samples;
   meta.cost_kernel_ns = static_cast<uint64_t>(cost_ns());
-  meta.degraded = degraded();
+  meta.degraded = degraded(until);
   meta.counters = kernel_counters(counted);
   return meta;
 }
@@ -370,12 +370,12 @@ Result<HeldStatus> held_status() {
   status.frequency_hz = about.frequency_hz;
   status.threads = about.threads;
   status.samples = stats.samples;
-  status.cpus = held->kernel().cpus();
+  status.cpus = held->kernel().cpus(held->kernel().started());
   status.rows = held->kernel().rows();
   status.most_rows = held->kernel().room().counts;
   const double all_ns = static_cast<double>(status.duration_ns) * status.cpus;
   status.cost = all_ns > 0 ? held->cost_ns() / all_ns : 0;
-  status.degraded = held->degraded();
+  status.degraded = held->degraded(stopped ? stopped : monotonic_ns());
   status.counters = kernel_counters(stats);
   return status;
 }

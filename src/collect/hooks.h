@@ -49,5 +49,7 @@ struct Hook {
 // A need's ways in order of preference: the first of which a kernel has a hook is taken.
 [[nodiscard]] std::span<const Hook> all_hooks();
 [[nodiscard]] bool hook_exists(const Hook& hook, const KernelFacts& facts);
+// Whether sampling itself needs it, with no other hook, too.
+[[nodiscard]] bool is_for_clocks(const Hook& hook);
 
 }  // namespace pkprof

@@ -3,16 +3,11 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <fstream>
 #include <future>
 #include <map>
@@ -37,28 +32,6 @@ Fd make_table(const char* name, uint32_t key, uint32_t value, uint32_t entries) 
 
 constexpr uint32_t labels_held = 262144;
 
-// Ns between samples on a CPU. Each CPU has a period of its own, within a percent of what was asked
-// for: clocks that tick together would sample one CPU always while the others are at their samples,
-// which is when they send it nothing. So have two recordings at once, by `own` (0 to 1): one that
-// ticks right behind the other sees what had to wait for that one's sample.
-uint64_t period_of(int cpu, uint64_t hz, double own) {
-  constexpr double golden = 0.6180339887498949;  // multiples of it fall evenly, for any number
-  const double turns = own + cpu * golden;
-  const double part = turns - std::floor(turns);
-  return static_cast<uint64_t>(1e9 / static_cast<double>(hz) * (0.99 + 0.02 * part));
-}
-
-Fd open_sampler(int cpu, uint64_t hz, double own) {
-  perf_event_attr attr{};
-  attr.size = sizeof(attr);
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_CPU_CLOCK;
-  attr.sample_period = period_of(cpu, hz, own);
-  attr.disabled = 1;
-  return Fd(
-      static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
-}
-
 // Sockets are files, and one of UDP has two entries: its own and its port's. Entries are made at
 // once, some 80 bytes each.
 uint32_t owners_for_open_files() {
@@ -73,7 +46,7 @@ uint32_t owners_for_open_files() {
 // Whether something serves what these options ask for.
 bool is_asked_for(const Need& need, const KernelSideOptions& options) {
   return std::ranges::any_of(all_hooks(), [&](const Hook& h) {
-    return h.need == std::string_view(need.name) &&
+    return h.need == std::string_view(need.name) && (options.hooks || is_for_clocks(h)) &&
            (h.group != HookGroup::measure || options.measure) &&
            (h.group != HookGroup::calls || options.calls.any());
   });
@@ -86,7 +59,8 @@ void KernelSide::Impl::choose(const KernelFacts& facts) {
   hooks.clear();
   std::map<std::string_view, int> ways;
   for (const Hook& hook : all_hooks()) {
-    if (!options.hooks || refused.contains(hook.program) || !hook_exists(hook, facts)) continue;
+    if (!options.hooks && !is_for_clocks(hook)) continue;
+    if (refused.contains(hook.program) || !hook_exists(hook, facts)) continue;
     if (hook.group == HookGroup::measure && !options.measure) continue;
     if (hook.group == HookGroup::calls && !options.calls.any()) continue;
     if (ways.try_emplace(hook.need, hook.way).first->second == hook.way) hooks.push_back(&hook);
@@ -311,39 +285,21 @@ Result<> KernelSide::attach() {
   m.skeleton->bss->disk_window = m.windows;
   m.skeleton->bss->irq_window = hook_programs(HookGroup::interrupts).empty() ? 0 : m.windows;
   for (auto& cpu : m.per_cpu()) cpu.window = cpu.disk_window = cpu.irq_window = m.windows;
-  if (m.options.hooks) {
-    for (const Need& need : all_needs()) {
-      if (!is_asked_for(need, m.options)) continue;
-      std::string how;
-      for (const Hook* hook : m.hooks)
-        if (hook->need == need.name && !m.refused.contains(hook->program)) {
-          how += (how.empty() ? "" : ", ") + std::string(hook->where);
-        }
-      const bool works = attached.contains(need.name);
-      m.note(need.name, works,
-             works           ? how
-             : waits.empty() ? "this kernel has no means for it"
-                             : waits,
-             need.costs);
-    }
+  for (const Need& need : all_needs()) {
+    if (!is_asked_for(need, m.options)) continue;
+    std::string how;
+    for (const Hook* hook : m.hooks)
+      if (hook->need == need.name && !m.refused.contains(hook->program)) {
+        how += (how.empty() ? "" : ", ") + std::string(hook->where);
+      }
+    const bool works = attached.contains(need.name);
+    m.note(need.name, works,
+           works           ? how
+           : waits.empty() ? "this kernel has no means for it"
+                           : waits,
+           need.costs);
   }
-  for (uint32_t cpu = 0; cpu < m.cpus; ++cpu) {
-    Fd fd = open_sampler(static_cast<int>(cpu), m.options.frequency_hz, m.own_rhythm);
-    if (!fd.valid()) {
-      if (errno == ENODEV) continue;  // possible, but not online
-      return fail(
-          LibbpfLog().explain("opening the sampling clock of CPU " + std::to_string(cpu), errno));
-    }
-    LibbpfLog log;
-    Link link(bpf_program__attach_perf_event(m.skeleton->progs.pk_sample, fd.get()));
-    if (!link) return fail(log.explain("attaching the sampler", errno));
-    m.sampled.push_back(cpu);
-    m.samplers.emplace_back(dup(fd.get()));  // the link owns the other one
-    (void)fd.release();
-    m.links.push_back(std::move(link));
-    ioctl(m.samplers.back().get(), PERF_EVENT_IOC_DISABLE, 0);  // attaching enables it
-  }
-  return {};
+  return m.open_clocks();
 }
 
 // One after the other. A CPU that the host does not run keeps us waiting, and what those before it
@@ -358,40 +314,6 @@ void KernelSide::measure_now() {
     if (!impl_->options.measure) break;
     if (monotonic_ns() - start < enough_ns + impl_->cpus * enough_for_each_ns) break;
   }
-}
-
-Result<> KernelSide::enable() {
-  impl_->started = monotonic_ns();
-  impl_->skeleton->bss->started = impl_->started;
-  for (const Fd& fd : impl_->samplers)
-    if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0)) return fail_errno("starting the samplers");
-  return {};
-}
-
-void KernelSide::set_frequency(uint64_t hz, uint64_t slowest_hz) {
-  Impl& m = *impl_;
-  for (size_t i = 0; i < m.samplers.size(); ++i) {
-    uint64_t period = period_of(static_cast<int>(m.sampled[i]), hz, m.own_rhythm);
-    ioctl(m.samplers[i].get(), PERF_EVENT_IOC_PERIOD, &period);
-  }
-  m.period_ns = 1'000'000'000 / slowest_hz;
-  m.skeleton->bss->period = std::max<uint64_t>(m.skeleton->bss->period, m.period_ns);
-}
-
-void KernelSide::keep_frequency() {
-  impl_->skeleton->bss->period = impl_->period_ns;
-}
-
-// Stopping the clocks waits for each CPU in turn, and one that the host does not run keeps it
-// waiting: so nothing counts from one moment on, and the clocks stop after it.
-uint64_t KernelSide::disable() {
-  count_calls(false);
-  impl_->look_at_cpus();
-  measure_now();
-  const uint64_t stopped = monotonic_ns();
-  impl_->skeleton->bss->started = 0;
-  for (const Fd& fd : impl_->samplers) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
-  return stopped;
 }
 
 // What is armed meets its hook before the hooks go.
@@ -467,10 +389,6 @@ size_t KernelSide::rest(uint32_t which) {
 
 const Capabilities& KernelSide::capabilities() const {
   return impl_->capabilities;
-}
-
-uint32_t KernelSide::cpus() const {
-  return static_cast<uint32_t>(impl_->sampled.size());
 }
 
 std::vector<int> KernelSide::hook_programs(HookGroup group) const {

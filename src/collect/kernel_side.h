@@ -86,6 +86,12 @@ class KernelSide {
   // also while their group is on. Returns how many of the others could not be attached again.
   size_t rest(uint32_t which);
   Result<> enable();
+  // Opens the clocks of CPUs that have come back, or come for the first time, while it goes on;
+  // says which.
+  std::vector<uint32_t> sample_returned();
+  // What there is to say of CPUs that were away in this time, a part of the recording, for
+  // Meta::degraded.
+  [[nodiscard]] std::vector<std::string> absences(uint64_t from, uint64_t until) const;
   // Of the sampling clock, while it runs.
   // `slowest_hz`: what it goes back to, where this is for a moment only.
   void set_frequency(uint64_t hz, uint64_t slowest_hz);
@@ -168,7 +174,8 @@ class KernelSide {
   [[nodiscard]] pk_stats stats() const;                    // summed over the CPUs
   [[nodiscard]] std::vector<Pace::Timed> timed() const;    // by CPU
   [[nodiscard]] const Capabilities& capabilities() const;
-  [[nodiscard]] uint32_t cpus() const;
+  // That were sampled; but for those that were away all the time from then on.
+  [[nodiscard]] uint32_t cpus(uint64_t from) const;
   // For the cost meter: what a sample takes, ns; the programs, and how often hooks have run, by
   // CPU.
   [[nodiscard]] double sample_ns() const;

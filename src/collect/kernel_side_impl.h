@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of KernelSide share: kernel_side.cc loads and attaches, kernel_tables.cc reads
-// what was counted, kernel_ask.cc asks the kernel. No one else includes this.
+// What the files of KernelSide share: kernel_side.cc loads and attaches, kernel_clocks.cc has the
+// sampling clocks, kernel_tables.cc reads what was counted, kernel_ask.cc asks the kernel. No one
+// else includes this.
 #pragma once
 
 #include <bpf/libbpf.h>
@@ -18,6 +19,7 @@
 #include "collect/hooks.h"
 #include "collect/kernel_side.h"
 #include "collect/mapped_table.h"
+#include "collect/online_cpus.h"
 #include "pkprof/cpu.h"
 
 // What bpftool wrote uses the types of the headers above.
@@ -66,9 +68,12 @@ struct KernelSide::Impl {
   uint32_t windows = 0;    // times that hooks were turned on
   uint64_t period_ns = 0;  // between samples, as was set last
   uint64_t owners_without_room = 0;
+  uint64_t hz = 0;  // of the clocks, as was set last
   std::vector<Fd> samplers;
   const double own_rhythm = static_cast<double>(std::random_device{}()) / 4294967296.0;
-  std::vector<uint32_t> sampled;  // the CPUs they are on
+  std::vector<uint32_t> sampled;     // the CPUs they are on
+  std::vector<CpuAbsence> absences;  // that are over
+  uint64_t idle_before_ns = 0;       // before these, of CPUs whose clock had stopped for idleness
   std::vector<Fd> pinned_programs[hook_groups];
   Room room;
   Fd counts[2];
@@ -95,6 +100,10 @@ struct KernelSide::Impl {
   void tell_mappings();
   void choose(const KernelFacts& facts);
   Result<> use_tables(int which, std::launch stacks_update, uint32_t rows = 0);
+  Result<> open_clocks();
+  Result<bool> open_clock(uint32_t cpu);
+  [[nodiscard]] bool is_sampled(uint32_t cpu) const;
+  [[nodiscard]] uint64_t idle_tail_of(uint32_t cpu, uint64_t stopped) const;
   void run_everywhere(bpf_program* program);
   void look_at_cpus();  // which of them are idle
   void warm_tables();

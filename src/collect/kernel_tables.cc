@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "collect/clock.h"
 #include "collect/kernel_side_impl.h"
@@ -66,6 +67,18 @@ Result<> read_labels_and_votes(const pkprof_bpf& skeleton, Keep keep, KernelSide
   return read(skeleton.maps.votes, out.votes);
 }
 
+// As the sampler counts a gap of a clock that had stopped for idleness.
+pk_key idle_row() {
+  pk_key key{};
+  key.ran_on = PK_IDLE;
+  key.served = PK_IDLE;
+  key.syscall = PK_NO_SYSCALL;
+  key.kind = PK_IDLING;
+  key.vec = PK_VEC_NONE;
+  key.basis = PK_BASIS_OWN;
+  return key;
+}
+
 }  // namespace
 
 // Each update waits until no program sees the old table any more. While samples come, the counts
@@ -101,6 +114,8 @@ Result<KernelSide::Tables> KernelSide::take() {
   if (auto r = read_labels_and_votes(*m.skeleton, Keep::no, out); !r)
     return std::unexpected(r.error());
   m.take_calls(out);
+  if (const uint64_t ns = std::exchange(m.idle_before_ns, 0))
+    out.counts.emplace_back(idle_row(), pk_count{ns, 0});
   m.skeleton->bss->epoch = m.skeleton->bss->epoch + 1;
   return out;
 }
@@ -216,19 +231,24 @@ KernelSide::Rest KernelSide::look_at_rest() {
   return impl_->read_rest(true);
 }
 
-uint64_t KernelSide::idle_tail(uint64_t stopped) const {
+// Of a CPU that has gone offline, up to then.
+uint64_t KernelSide::Impl::idle_tail_of(uint32_t cpu, uint64_t stopped) const {
   constexpr uint64_t gap = 10'000'000;  // as PK_GAP_NS of the sampler: a busy CPU has ticks
-  const auto* bss = impl_->skeleton->bss;
+  const auto* bss = skeleton->bss;
+  const pk_cpu& c = bss->cpus[cpu];
+  const uint64_t last = std::max<uint64_t>(c.last_ns, started);
+  const uint64_t end = c.gone == c.opened ? stopped : std::min<uint64_t>(stopped, c.gone_since);
+  const uint64_t tail = end > last ? end - last : 0;
+  const bool was_idle = tail > 2 * bss->period && (tail > gap || c.idle);
+  // Below zero while an interrupt goes on, of which a part is off the last sample already.
+  const auto counted = static_cast<int64_t>(c.irq_ns);
+  if (!was_idle) return 0;
+  return tail - std::min(tail, static_cast<uint64_t>(std::max<int64_t>(counted, 0)));
+}
+
+uint64_t KernelSide::idle_tail(uint64_t stopped) const {
   uint64_t idle = 0;
-  for (const uint32_t cpu : impl_->sampled) {
-    const uint64_t last = std::max<uint64_t>(bss->cpus[cpu].last_ns, impl_->started);
-    const uint64_t tail = stopped > last ? stopped - last : 0;
-    const bool was_idle = tail > 2 * bss->period && (tail > gap || bss->cpus[cpu].idle);
-    // Below zero while an interrupt goes on, of which a part is off the last sample already.
-    const auto counted = static_cast<int64_t>(bss->cpus[cpu].irq_ns);
-    if (was_idle)
-      idle += tail - std::min(tail, static_cast<uint64_t>(std::max<int64_t>(counted, 0)));
-  }
+  for (const uint32_t cpu : impl_->sampled) idle += impl_->idle_tail_of(cpu, stopped);
   return idle;
 }
 

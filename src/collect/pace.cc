@@ -18,19 +18,19 @@ Pace::Pace(uint64_t hz, double share, uint64_t now)
 
 uint64_t Pace::look(std::span<const Timed> cpus, uint64_t now) {
   looked_at_.resize(cpus.size());
-  late_.resize(cpus.size());
-  bool news = false;
+  uint64_t samples = 0;
+  uint64_t took_ns = 0;
   for (size_t i = 0; i < cpus.size(); ++i) {
-    if (cpus[i].idle) late_[i] = 0;
-    const uint64_t samples = cpus[i].samples - looked_at_[i].samples;
-    if (cpus[i].idle || samples < enough_samples) continue;
-    late_[i] =
-        static_cast<double>(cpus[i].took_ns - looked_at_[i].took_ns) / static_cast<double>(samples);
-    looked_at_[i] = cpus[i];
-    news = true;
+    if (!cpus[i].idle) {
+      samples += cpus[i].samples - looked_at_[i].samples;
+      took_ns += cpus[i].took_ns - looked_at_[i].took_ns;
+    } else {
+      looked_at_[i] = cpus[i];
+    }
   }
-  if (!news) return hz();
-  const double late = std::ranges::max(late_);
+  if (samples < enough_samples) return hz();
+  looked_at_.assign(cpus.begin(), cpus.end());
+  const double late = static_cast<double>(took_ns) / static_cast<double>(samples);
   // That they are dear is met at once; that this is over must show twice.
   sample_ns_ = late > sample_ns_ ? late : (sample_ns_ + late) / 2;
   if (sample_ns_ <= 0) return hz();

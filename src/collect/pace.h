@@ -20,7 +20,8 @@ class Pace {
     uint64_t took_ns = 0;
     bool idle = false;  // now: what it pays nobody misses
   };
-  // By CPU. Returns the frequency from now on, at which none that is busy pays more than its share.
+  // By CPU. Returns the frequency from now on, at which those that are busy pay no more than their
+  // share: many idle ones, where samples are cheap, are no reason for a busy one to pay more.
   uint64_t look(std::span<const Timed> cpus, uint64_t now);
   // Until told otherwise it ticks as asked for, whatever a sample takes.
   void hurry(bool on, uint64_t now);
@@ -39,8 +40,7 @@ class Pace {
   uint64_t since_;                // at this frequency
   double ticks_ = 0;              // up to then
   std::vector<Timed> looked_at_;  // of each CPU, when there was enough to say what one takes
-  std::vector<double> late_;      // what one took up to then, ns
-  double sample_ns_ = 0;          // on the CPU where they are dearest, of late; 0: not known
+  double sample_ns_ = 0;          // on busy CPUs, of late; 0: not known
 };
 
 }  // namespace pkprof

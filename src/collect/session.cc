@@ -52,7 +52,7 @@ class Session {
   Result<> prepare();
   Result<> start();
   Result<> wait();
-  void follow_processes();
+  void follow_processes();  // also on CPUs that have come back, from here on
   Result<> drain(Spread::When when = Spread::When::meanwhile);
   void add_what_has_no_sample(uint64_t idle_ns);
   Result<> finish(Profile& profile);
@@ -219,8 +219,7 @@ Result<> Session::wait() {
   std::vector<pollfd> fds{{signals_.fd(), POLLIN, 0}};
   fds.push_back({options_.beside, POLLIN, 0});
   constexpr size_t own = 2;
-  if (sideband_)
-    for (const int fd : sideband_->poll_fds()) fds.push_back({fd, POLLIN, 0});
+  fds.push_back({sideband_ ? sideband_->poll_fd() : -1, POLLIN, 0});
   fds.push_back({mappings_->poll_fd(), POLLIN, 0});
   // The first look comes early: short-lived processes are best met alive.
   uint64_t next_drain = started_ + drain_interval_ns / 5;
@@ -293,6 +292,9 @@ void Session::follow_processes() {
   events_ahead_.assign(std::make_move_iterator(ahead), std::make_move_iterator(events.end()));
   events.erase(ahead, events.end());
   processes_.add_events(events);
+  for (const uint32_t cpu : kernel_->sample_returned())
+    if (auto r = sideband_ ? sideband_->follow(cpu) : Result<>(); !r)
+      degraded_.push_back(r.error().message);
 }
 
 Result<> Session::drain(Spread::When when) {
@@ -403,7 +405,8 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   meta.host = host_name();
   for (const std::string& word : options_.target.command)
     meta.command += (meta.command.empty() ? "" : " ") + word;
-  meta.cpus = kernel_->cpus();
+  meta.cpus = kernel_->cpus(since_);
+  meta.degraded = kernel_->absences(since_, until);
   meta.measured = options_.measure;
   meta.start_unix_ns = started_unix_ + (since_ - started_);
   meta.duration_ns = until - since_;
@@ -414,7 +417,7 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   meta.counters["hooks not attached again"] = budget_->unhooked();  // up to now: it lasts
   told_ = std::move(now);
   since_ = until;
-  meta.degraded = degraded_;
+  meta.degraded.insert(meta.degraded.end(), degraded_.begin(), degraded_.end());
   for (const Capability& c : kernel_->capabilities())
     if (!c.works) meta.degraded.push_back(c.name + ": " + c.how + "; " + c.costs);
   meta.counted_functions = calls_.functions;

@@ -2,12 +2,14 @@
 #include "collect/sideband.h"
 
 #include <bpf/libbpf.h>
+#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 #include <optional>
 
 #include "collect/perf_ring.h"
@@ -111,8 +113,10 @@ uint64_t lost_in(const std::string& record) {
 }
 
 struct Sideband::Impl {
-  std::vector<PerfRing> rings;
-  std::vector<int> fds;
+  std::map<uint32_t, PerfRing> rings;  // by CPU
+  Fd poll;
+  size_t bytes = 0;
+  Maps maps = Maps::yes;
   uint64_t lost = 0;
 };
 
@@ -120,15 +124,27 @@ Result<Sideband> Sideband::open(size_t ring_bytes, Maps maps) {
   auto impl = std::make_unique<Impl>();
   size_t bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   while (bytes < ring_bytes) bytes *= 2;
-  const int cpus = libbpf_num_possible_cpus();
-  for (int cpu = 0; cpu < cpus; ++cpu) {
-    auto ring = open_ring(cpu, bytes, maps);
-    if (!ring) return std::unexpected(ring.error());
-    if (!*ring) continue;
-    impl->fds.push_back((*ring)->fd());
-    impl->rings.push_back(std::move(**ring));
-  }
-  return Sideband(std::move(impl));
+  impl->bytes = bytes;
+  impl->maps = maps;
+  impl->poll = Fd(epoll_create1(EPOLL_CLOEXEC));
+  if (!impl->poll.valid()) return fail_errno("following processes");
+  Sideband sideband(std::move(impl));
+  const auto cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
+  for (uint32_t cpu = 0; cpu < cpus; ++cpu)
+    if (auto r = sideband.follow(cpu); !r) return std::unexpected(r.error());
+  return sideband;
+}
+
+// A ring that is closed is polled no more.
+Result<> Sideband::follow(uint32_t cpu) {
+  auto ring = open_ring(static_cast<int>(cpu), impl_->bytes, impl_->maps);
+  if (!ring) return std::unexpected(ring.error());
+  if (!*ring) return {};
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  if (epoll_ctl(impl_->poll.get(), EPOLL_CTL_ADD, (*ring)->fd(), &event))
+    return fail_errno("following processes on CPU " + std::to_string(cpu));
+  impl_->rings.insert_or_assign(cpu, std::move(**ring));
+  return {};
 }
 
 size_t Sideband::ring_bytes_for(uint32_t cpus) {
@@ -140,7 +156,7 @@ size_t Sideband::ring_bytes_for(uint32_t cpus) {
 
 std::vector<ProcessEvent> Sideband::take() {
   std::vector<ProcessEvent> events;
-  for (PerfRing& ring : impl_->rings) {
+  for (auto& [cpu, ring] : impl_->rings) {
     ring.take([&](const std::string& record) {
       impl_->lost += lost_in(record);
       if (ProcessEvent e; parse_process_event(record, e)) events.push_back(std::move(e));
@@ -154,8 +170,8 @@ std::vector<ProcessEvent> Sideband::take() {
 uint64_t Sideband::lost() const {
   return impl_->lost;
 }
-const std::vector<int>& Sideband::poll_fds() const {
-  return impl_->fds;
+int Sideband::poll_fd() const {
+  return impl_->poll.get();
 }
 
 Sideband::Sideband(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

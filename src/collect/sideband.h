@@ -37,7 +37,7 @@ class Sideband {
   // Of each CPU's ring: what a busy CPU fills in a tenth of a second and more, but of many CPUs
   // together no more than a fixed part of our memory, down to a least size.
   static size_t ring_bytes_for(uint32_t cpus);
-  // One ring per online CPU, `ring_bytes` each (rounded up to a power of two of pages). To hear of
+  // One ring per online CPU, of `ring_bytes` (rounded up to a power of two of pages). To hear of
   // mappings costs every process that is made there some microseconds for each.
   enum class Maps : bool { no, yes };
   static Result<Sideband> open(size_t ring_bytes, Maps maps = Maps::yes);
@@ -47,9 +47,11 @@ class Sideband {
 
   // Everything written so far, by time.
   [[nodiscard]] std::vector<ProcessEvent> take();
+  // Of a CPU that has come, or come back: as it went offline its ring was given up by the kernel.
+  // What that holds is to be taken before.
+  Result<> follow(uint32_t cpu);
   [[nodiscard]] uint64_t lost() const;  // events the kernel had no room for
-  // Descriptors that become readable when a ring is half full.
-  [[nodiscard]] const std::vector<int>& poll_fds() const;
+  [[nodiscard]] int poll_fd() const;    // becomes readable when a ring is half full
 
  private:
   struct Impl;

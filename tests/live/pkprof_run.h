@@ -146,7 +146,9 @@ struct Report {
   [[nodiscard]] uint64_t samples(uint64_t ns) const { return ns * sampled_hz / 1'000'000'000; }
 };
 
-// Rule 1: everything, added up, is CPUs x time. A test failure if not; called for every report.
+// Rule 1: everything, added up, is CPUs x time. A test failure if not.
+void expect_adds_up(const Report& report);
+// The same, with hardly anything unsampled; called for every report.
 void expect_ledger_sums(const Report& report);
 
 // Reads a profile by way of `pkprof report --json`, and checks its sums.
