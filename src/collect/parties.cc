@@ -87,7 +87,7 @@ void Parties::share_out(uint64_t party, double part, int depth, Asked& asked) co
 }
 
 std::vector<Parties::Share> Parties::of(uint64_t object, const Owner& owner, bool finally) const {
-  Asked asked{.owner = owner, .finally = finally};
+  Asked asked{owner, finally, {}, {}};
   share_out(object, 1, 0, asked);
   std::vector<Share>& shares = asked.shares;
   if (shares.size() == 1 && shares[0].label == 0) shares.clear();

@@ -50,8 +50,8 @@ class Parties {
   struct Asked {
     const Owner& owner;
     bool finally;
-    std::vector<Share> shares = {};
-    std::unordered_map<uint64_t, size_t> places = {};  // of labels, in shares
+    std::vector<Share> shares;
+    std::unordered_map<uint64_t, size_t> places;  // of labels, in shares
   };
   void share_out(uint64_t party, double part, int depth, Asked& asked) const;
   void forget();

@@ -50,7 +50,7 @@ class Syncing {
 std::set<std::string> interrupts_of_disk(int fd) {
   namespace fs = std::filesystem;
   struct stat info{};
-  if (fstat(fd, &info)) return {};
+  if (fd < 0 || fstat(fd, &info)) return {};
   std::error_code none;
   fs::path device = fs::canonical("/sys/dev/block/" + std::to_string(major(info.st_dev)) + ":" +
                                       std::to_string(minor(info.st_dev)),

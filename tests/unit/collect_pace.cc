@@ -85,15 +85,15 @@ TEST(Pace, InAHurryItTicksAsAskedFor) {
 // One busy CPU among many idle ones pays no more than its share, either.
 TEST(Pace, BusyCpusDecide) {
   Pace pace(997, 0.005, 0);
-  std::vector<Pace::Timed> cpus(64, {.samples = 500, .took_ns = 500 * 600, .idle = true});
-  cpus[7] = {.samples = 500, .took_ns = 500 * 18'000};
-  cpus[9] = {.samples = 500, .took_ns = 500 * 2'000};
+  std::vector<Pace::Timed> cpus(64, {.samples = 500, .took_ns = 300'000, .idle = true});
+  cpus[7] = {.samples = 500, .took_ns = 9'000'000};
+  cpus[9] = {.samples = 500, .took_ns = 1'000'000};
   EXPECT_EQ(pace.look(cpus, second), 500);
   EXPECT_NEAR(pace.cost(), 0.005, 1e-4);
   cpus[7].idle = true;
-  for (int at = 2; at < 9; ++at) {
+  for (uint64_t at = 2; at < 9; ++at) {
     cpus[9].samples += 500;
-    cpus[9].took_ns += 500 * 2'000;
+    cpus[9].took_ns += 1'000'000;
     pace.look(cpus, at * second);
   }
   EXPECT_EQ(pace.hz(), 997) << "it is idle now";
