@@ -97,7 +97,8 @@ void Spread::each_row(const std::function<void(const Row&)>& visit) const {
     for (const auto& [row, seen] : *rows) visit(row);
 }
 
-Spread::Choice* Spread::choice_for(Choices& choices, std::span<const uint64_t> keys) {
+Spread::Choice* Spread::choice_for(Choices& choices, std::span<const uint64_t> keys,
+                                   Enough enough) {
   Choice* chosen = nullptr;
   for (const uint64_t key : keys) {
     const auto it = choices.find(key);
@@ -105,6 +106,7 @@ Spread::Choice* Spread::choice_for(Choices& choices, std::span<const uint64_t> k
     chosen = &it->second;  // at the end: the least alike that there is
     if (chosen->ns >= enough_ns_) break;
   }
+  if (chosen && enough == Enough::needed && chosen->ns < enough_ns_) chosen = nullptr;
   if (chosen && !chosen->turn) chosen->turn = std::exchange(turn_, step(turn_));
   return chosen;
 }
@@ -162,10 +164,27 @@ void Spread::settle(const StackOf& stack_of, const Charge& charge, When when, do
     choices = choices_of(seen, stack_of);
     if (when != When::meanwhile) earlier = choices_of(seen_earlier_, stack_of);
   }
+  // Asked for seldom, and there may be much of it.
+  Weighed seen_ever;
+  std::optional<Choices> ever;
+  const auto choices_ever = [&]() -> Choices& {
+    if (!ever) {
+      seen_ever = seen_earlier_;
+      if (when == When::meanwhile) add_all(seen_ever, seen_before_);
+      add_all(seen_ever, seen);
+      ever = choices_of(seen_ever, stack_of);
+    }
+    return *ever;
+  };
   const Counts waiting = std::exchange(waiting_, {});
   for (const auto& [row, count] : waiting) {
     const auto keys = keys_of(row.key, stack_of(row.key.kstack));
-    Choice* choice = choice_for(choices, keys);
+    // Of one process a short turn may show little; what it showed before says more of it than what
+    // others show now.
+    const auto of_process = std::span(keys).first(keys.size() / 2);
+    Choice* choice = choice_for(choices, of_process, Enough::needed);
+    if (!choice) choice = choice_for(choices_ever(), of_process, Enough::needed);
+    if (!choice) choice = choice_for(choices, keys);
     if (!choice) choice = choice_for(earlier, keys);
     if (!choice && when == When::meanwhile) {
       // Of what waits longer it is forgotten in which slot it was, or there were more and more.

@@ -6,7 +6,8 @@
 // Alike is, in this order: the same stack under the same process; the same outer frames (calls on
 // the way to the same protocol) under it, the more the better; the same vector under it; then the
 // same three under anyone. A kernel thread's samples are alike only within the same piece of work
-// (its function), or the same thread. The first of these that has been seen often enough decides;
+// (its function), or the same thread. The first of these that has been seen often enough decides
+// (under the same process also by what was seen before, the less the longer ago);
 // among what was seen there a sample goes to each party in proportion, where what was seen counts
 // for as much of a pause as stands behind it (collect/segments.h): a burst is why hooks are turned
 // off. So estimates of sums are unbiased as long as the end of a turn and its pause see the same
@@ -74,7 +75,9 @@ class Spread {
   using Weighed = std::unordered_map<Row, Seen, RowHash>;
   static Choices choices_of(const Weighed& seen, const StackOf& stack_of);
   [[nodiscard]] Weighed weigh(const Weight& weight) const;
-  [[nodiscard]] Choice* choice_for(Choices& choices, std::span<const uint64_t> keys);
+  enum class Enough : uint8_t { wanted, needed };
+  [[nodiscard]] Choice* choice_for(Choices& choices, std::span<const uint64_t> keys,
+                                   Enough enough = Enough::wanted);
   void fade(Weighed& seen, double left) const;
 
   double enough_ns_;

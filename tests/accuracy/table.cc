@@ -250,7 +250,7 @@ double show_ratio(const live::Report& report, const std::function<bool(const liv
 }
 
 void expect_ratio(const live::Report& report, const std::function<bool(const live::Flow&)>& counts,
-                  int one, int other, double truth, Time time) {
+                  int one, int other, double truth, Time time, uint64_t votes) {
   const double ratio = show_ratio(report, counts, one, other, truth);
   // On an emulated CPU what comes often is cheaper each time than what comes seldom, by far.
   if (live::in_guest()) return;
@@ -261,11 +261,12 @@ void expect_ratio(const live::Report& report, const std::function<bool(const liv
   };
   // A tenth, and the standard deviation that so many samples have. Those in pauses of the hooks say
   // nothing of their own.
-  const double chance =
-      time == Time::measured
-          ? 0
-          : truth * std::sqrt((1 / samples(one) + 1 / samples(other)) / report.disk_hooks_on);
-  EXPECT_NEAR(ratio, truth, truth / 10 + chance) << describe(report);
+  double variance = 0;
+  if (time == Time::sampled)
+    variance += (1 / samples(one) + 1 / samples(other)) / report.disk_hooks_on;
+  // Each is for one of the two, by chance.
+  if (votes) variance += (1 + truth) * (1 + 1 / truth) / static_cast<double>(votes);
+  EXPECT_NEAR(ratio, truth, truth / 10 + truth * std::sqrt(variance)) << describe(report);
 }
 
 }  // namespace pkprof::accuracy

@@ -67,9 +67,9 @@ void remark(const std::string& text);
 double show_ratio(const live::Report& report, const std::function<bool(const live::Flow&)>& counts,
                   int one, int other, double truth);
 // The same, and the test fails if it is not the truth within a tenth and, of what is sampled, what
-// chance makes of so many samples. Guests only show it.
+// chance makes of so many samples, and of so many votes, where those decide. Guests only show it.
 enum class Time : uint8_t { sampled, measured };
 void expect_ratio(const live::Report& report, const std::function<bool(const live::Flow&)>& counts,
-                  int one, int other, double truth, Time time = Time::sampled);
+                  int one, int other, double truth, Time time = Time::sampled, uint64_t votes = 0);
 
 }  // namespace pkprof::accuracy

@@ -163,6 +163,21 @@ TEST_F(SpreadTest, WhomItRanOnTellsCpusApart) {
   EXPECT_EQ(share(kClient), 1);
 }
 
+// Short turns show little of a process; others are no reason to forget what they showed before.
+TEST_F(SpreadTest, WhatAProcessShowedBeforeSaysMoreThanOthers) {
+  const uint64_t s = stack({1, 2, 3});
+  for (int i = 0; i < 4; ++i) {
+    spread_.seen(row(kBystander, kServer, s), samples(4));
+    spread_.seen(row(kOtherBystander, kClient, s), samples(100));
+    settle(When::meanwhile);
+  }
+  spread_.seen(row(kBystander, kServer, s), samples(4));
+  spread_.seen(row(kOtherBystander, kClient, s), samples(100));
+  spread_.unwatched(waiting(kBystander, s), samples(100));
+  settle(When::meanwhile);
+  EXPECT_EQ(share(kServer), 1);
+}
+
 TEST_F(SpreadTest, WhoWasNeverSeenIsChargedAsAnyone) {
   const uint64_t s = stack({1, 2, 3});
   spread_.seen(row(kBystander, kServer, s), samples(50));
