@@ -117,7 +117,7 @@ enum { PK_STI = 0xfb };
  * While the hooks on interrupts are off nobody knows when they began. But a clock that was due in
  * one, or before it and late, ticks as soon as it may: in the softirq's loop, at the second
  * instruction behind that which lets interrupts in. Of all such samples but one in hundreds are due
- * to this; on a virtual machine that was interrupted 25,000 times a second there were ten times as
+ * to this; on a virtual machine that was interrupted 16,000 times a second there were six times as
  * many of them as of the softirqs themselves.
  */
 static __always_inline bool pk_is_let_in(struct pk_place *place, __u64 ip)
