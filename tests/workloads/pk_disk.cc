@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,6 +31,7 @@ struct Options {
   double rate = 0;         // megabytes (or files) a second; 0: as fast as can be
   uint64_t sync_mb = 0;    // fdatasync after so many; 0: never
   bool synced = false;     // fdatasync after each chunk
+  bool at_random = false;  // each chunk somewhere in its part of the time, not when it begins
   int threads = 1;         // each at a part of the file of its own
   bool scattered = false;  // no two pages of a chunk lie beside each other in memory
 };
@@ -103,6 +105,8 @@ Done stream(const Options& options) {
   const Chunk chunk(size_of_chunk, options.scattered);
   say_ready();
   const uint64_t start = now_ns();
+  std::minstd_rand random{std::random_device{}()};
+  std::uniform_real_distribution<double> part(0, options.at_random ? 1 : 0);
   Done done;
   uint64_t unsynced = 0;
   while (!stopped()) {
@@ -118,7 +122,8 @@ Done stream(const Options& options) {
       if (fdatasync(fd)) die("fdatasync of " + options.file);
       unsynced = 0;
     }
-    pace(options, start, static_cast<double>(done.bytes) / (1 << 20));
+    const double next = part(random) * static_cast<double>(size_of_chunk);
+    pace(options, start, (static_cast<double>(done.bytes) + next) / (1 << 20));
   }
   close(fd);
   return done;
@@ -195,6 +200,8 @@ int run(int argc, char** argv) {
   app.add("--rate", options.rate, "megabytes (create: files) a second; 0: no limit");
   app.add("--sync-mb", options.sync_mb, "sync after so many megabytes (create: each file)");
   app.add("--synced", options.synced, "of write, direct: sync after each chunk");
+  app.add("--at-random", options.at_random,
+          "with --rate: each chunk at a random moment of its part of the time");
   app.add("--threads", options.threads, "of write, direct, read: each at that rate").positive();
   app.add("--scattered", options.scattered, "of write, direct, read: each page a piece of its own");
   if (const auto end = app.parse(argc, argv)) return *end;
