@@ -233,7 +233,7 @@ class DeboxToolTest : public testing::Test {
  protected:
   void SetUp() override { skip_unless_able(); }
 
-  Turn turn_;
+  Turn turn_{Turn::Kind::beside_others};
 };
 
 // What cannot be changed is marked by what is preloaded.
@@ -397,7 +397,7 @@ class DeboxSanitizedTest : public testing::TestWithParam<const char*> {
   }
 
   std::string program_;
-  Turn turn_;
+  Turn turn_{Turn::Kind::beside_others};
 };
 
 TEST_P(DeboxSanitizedTest, EveryKindOfCall) {

@@ -2,7 +2,9 @@
 // Threads and groups: who of a process's threads is charged, and what cgroups cost.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "scenario.h"
 
@@ -158,11 +160,27 @@ TEST_F(GroupsTest, TwoCgroups) {
   two.add(hog);
   members[two.name()].insert(hog);
   stage_.stop(hog_);
-  ASSERT_EQ(run_pkprof({"record", "-F", "1997", "-d", in_guest() ? "6" : "3", "-o", file_}).status,
-            0);
+  // The scheduler's account of what each ran, from the recording's start to its end.
+  std::string read;
+  for (const auto& [name, pids] : members)
+    for (const int pid : pids) read += "cat /proc/" + std::to_string(pid) + "/schedstat; ";
+  const Finished recorded = run_pkprof({"record", "-a", "-F", "1997", "-o", file_, "--", "sh", "-c",
+                                        read + "sleep " + (in_guest() ? "6; " : "3; ") + read});
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  std::istringstream scheduler(recorded.out);
+  std::map<std::string, double> ran;
+  for (const double sign : {-1.0, 1.0})
+    for (const auto& [name, pids] : members)
+      for (size_t i = 0; i < pids.size(); ++i) {
+        double ns = 0;
+        std::string waited;
+        std::string slices;
+        ASSERT_TRUE(scheduler >> ns >> waited >> slices) << recorded.out;
+        ran[name] += sign * ns;
+      }
   const Report whole = read_report(file_);
   const Groups groups = groups_of(file_, "cgroup");
-  std::map<std::string, uint64_t> costs;
+  std::map<std::string, double> seems;  // interrupts between, as the scheduler has it
   for (const auto& [name, pids] : members) {
     const json* group = groups.find("name", name);
     ASSERT_NE(group, nullptr) << groups.report;
@@ -170,14 +188,17 @@ TEST_F(GroupsTest, TwoCgroups) {
     uint64_t sum = 0;
     for (const int pid : pids) sum += whole.charged_to(pid);
     EXPECT_EQ(cost_of(*group), sum);
-    costs[name] = sum;
+    seems[name] = group->at("seems_ns").get<double>();
   }
-  const double ratio =
-      static_cast<double>(costs[one.name()]) / static_cast<double>(costs[two.name()]);
+  // The scheduler shares by cgroup where the controller is on, else by process: 1 or 2, or so.
+  const double truth = ran[one.name()] / ran[two.name()];
+  const double ratio = seems[one.name()] / seems[two.name()];
   RecordProperty("ratio", std::to_string(ratio));
-  // The scheduler shares by cgroup where the controller is on, else by process: 1 or 2.
-  EXPECT_GE(ratio, 0.8) << groups.report;
-  EXPECT_LE(ratio, 2.4) << groups.report;
+  RecordProperty("truth", std::to_string(truth));
+  const double samples_of_ns = whole.sampled_hz / 1e9;
+  const double chance =
+      std::sqrt(1 / (seems[one.name()] * samples_of_ns) + 1 / (seems[two.name()] * samples_of_ns));
+  EXPECT_NEAR(ratio, truth, truth * (0.05 + 3 * chance)) << groups.report;
 }
 
 }  // namespace

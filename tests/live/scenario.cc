@@ -55,8 +55,8 @@ std::string Cgroup::name() const {
 }
 
 // Of this directory, which every machine has: a file of our own would stay behind.
-Turn::Turn() : lock_(open("/run", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  if (lock_.valid()) flock(lock_.get(), LOCK_EX);
+Turn::Turn(Kind kind) : lock_(open("/run", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (lock_.valid()) flock(lock_.get(), kind == Kind::alone ? LOCK_EX : LOCK_SH);
 }
 
 Stage::~Stage() {

@@ -67,9 +67,11 @@ class Cgroup {
 };
 
 // Suites that run side by side take turns, a test at a time: each would be the other's noise.
+// Tests that are not about time need no turn to themselves; tests/live/beside names them.
 class Turn {
  public:
-  Turn();
+  enum class Kind { alone, beside_others };
+  explicit Turn(Kind kind = Kind::alone);
 
  private:
   Fd lock_;

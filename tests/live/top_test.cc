@@ -71,7 +71,7 @@ class TopTest : public testing::Test {
   }
   int start_hog() { return stage_.start_hog(last_cpu()); }
 
-  Turn turn_;
+  Turn turn_{Turn::Kind::beside_others};
   Stage stage_;
 };
 
