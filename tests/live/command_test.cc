@@ -122,8 +122,7 @@ TEST_F(CommandTest, OnATerminalItSaysHowItGoes) {
   };
   const Finished done = on_terminal("-d 2.2");
   EXPECT_EQ(done.status, 0) << done.out;
-  EXPECT_NE(done.out.find(in_guest() ? "recording: 1." : "recording: 1.0 s, "), std::string::npos)
-      << done.out;
+  EXPECT_NE(done.out.find("recording: 1."), std::string::npos) << done.out;
   EXPECT_NE(done.out.find("see them with: pkprof report " + file_), std::string::npos) << done.out;
   EXPECT_EQ(on_terminal("-q -d 1.2").out, "");
   EXPECT_EQ(on_terminal("-d 1.2 -- sleep 1.1").out.find("recording:"), std::string::npos)

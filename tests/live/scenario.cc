@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
@@ -182,6 +183,8 @@ Report observe(const Observe& how) {
                     << describe(r.report);
       return r.report;
     }
+    std::cout << "  " << seen << " samples of " << min_samples << " in " << seconds
+              << " s: recorded again, for longer\n";
     const double wanted =
         seconds * 1.3 * static_cast<double>(min_samples) / static_cast<double>(seen + 1);
     seconds = std::min(std::max(wanted, seconds * 2), most_seconds);
