@@ -194,7 +194,7 @@ Observed measure(const std::string& scenario, const Work& work, const Limits& li
   Observed seen;
   const bool guest = live::in_guest();
   seen.report = live::observe(
-      {.seconds = guest ? std::min(amount.seconds, 4.0) : amount.seconds,
+      {.seconds = guest ? std::min(amount.seconds, 1.5) : amount.seconds,
        .frequency_hz = amount.frequency_hz,
        .min_samples = guest ? std::min<uint64_t>(amount.min_samples / 3, 200) : amount.min_samples,
        .budget = amount.budget,

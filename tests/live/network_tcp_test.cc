@@ -96,7 +96,7 @@ TEST_F(NetworkTcpTest, ConnectionsWaitToBeAccepted) {
   const int server = serve({"pk_tcp", "serve", "--port", "7001", "--accept-ms", "100"});
   const int client = talk({"pk_tcp", "connect", "--to", Pair::kServer4, "--port", "7001", "--rate",
                            in_guest() ? "200" : "1500"});
-  const Report report = observe({.seconds = in_guest() ? 4.0 : 1.5, .min_samples = 60});
+  const Report report = observe({.seconds = 1.5, .min_samples = 60});
   expect_shares(report, network_shares(report, {server, client}, hog_), 95, 5);
   // Of a connection that waits the larger part is the client's, how large depends on the machine:
   // the server's was seen to be 3 % on a busy one, a third on others. If nobody knew the listener

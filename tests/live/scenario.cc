@@ -163,11 +163,12 @@ std::set<int> with_children(int pid, size_t count) {
 Report observe(const Observe& how) {
   const auto counted =
       how.counted ? how.counted : [](const Report& report) { return report.network_ns(); };
-  // On an emulated CPU a sample takes milliseconds: fewer of them, in more time.
+  // On an emulated CPU a sample takes milliseconds: fewer of them, in more time. To begin once more
+  // takes longer than that.
   const int hz = in_guest() ? std::min(how.frequency_hz, 199) : how.frequency_hz;
   const uint64_t min_samples = in_guest() ? (how.min_samples + 1) / 2 : how.min_samples;
   const double most_seconds = how.most_seconds * (in_guest() ? 3 : 1);
-  double seconds = how.seconds * (in_guest() ? 3 : 1);
+  double seconds = how.seconds * (in_guest() ? 8 : 1);
   for (;;) {
     std::ostringstream duration;
     duration << seconds;
