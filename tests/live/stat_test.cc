@@ -171,7 +171,7 @@ TEST_F(StatTest, UserAndKernelAreToldApart) {
 
 TEST_F(StatTest, IntervalsAreObjectsOfTheirOwn) {
   stage_.start_hog(last_cpu());
-  const Finished done = in_guest() ? run_pkprof({"stat", "--json", "--interval", "2", "-d", "8"})
+  const Finished done = in_guest() ? run_pkprof({"stat", "--json", "--interval", "4", "-d", "16"})
                                    : run_pkprof({"stat", "--json", "--interval", "0.5", "-d", "2"});
   EXPECT_EQ(done.status, 0) << done.err;
   std::istringstream lines(done.out);
@@ -184,7 +184,7 @@ TEST_F(StatTest, IntervalsAreObjectsOfTheirOwn) {
     ++objects;
   }
   EXPECT_GE(objects, 3);
-  EXPECT_NEAR(static_cast<double>(all) / 1e9, in_guest() ? 8 : 2, in_guest() ? 1 : 0.1);
+  EXPECT_NEAR(static_cast<double>(all) / 1e9, in_guest() ? 16 : 2, in_guest() ? 2 : 0.1);
 }
 
 // It came after the start, and is gone before anyone looks into /proc.
