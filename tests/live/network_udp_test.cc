@@ -106,19 +106,25 @@ TEST_F(NetworkUdpTest, HooksThatHardlyRunStayInPauses) {
   const auto limit = std::chrono::steady_clock::now() + 60s;
   while (links() == 0 && std::chrono::steady_clock::now() < limit)
     std::this_thread::sleep_for(20ms);
+  // What the first turn took too much the first pause makes up for, which may last longer than we
+  // look: the turn itself shows them all.
   const auto begin = std::chrono::steady_clock::now() + 1s;
-  std::this_thread::sleep_until(begin);
+  long all = 0;
+  while (std::chrono::steady_clock::now() < begin) all = std::max(all, links());
   std::map<long, int> looks;  // by how many hooks were on
   while (std::chrono::steady_clock::now() < begin + 6s) {
     ++looks[links()];
     std::this_thread::sleep_for(5ms);
   }
   // Most of the time is a pause of these. Those on interrupts may have one, too, now and then.
-  const long all = looks.rbegin()->first;
+  all = std::max(all, looks.rbegin()->first);
   const long mostly =
       std::ranges::max_element(looks, {}, [](const auto& l) { return l.second; })->first;
-  EXPECT_LT(mostly, all);
-  EXPECT_GE(mostly, all - 8) << "of some seventeen that are turned together";
+  std::string seen;  // "51: 300 times, "
+  for (const auto& [on, times] : looks)
+    seen += std::to_string(on) + ": " + std::to_string(times) + " times, ";
+  EXPECT_LT(mostly, all) << seen;
+  EXPECT_GE(mostly, all - 8) << "of some seventeen that are turned together: " << seen;
   record.signal(SIGINT);
   ASSERT_EQ(record.wait(), 0) << record.err();
   // Of all CPUs, with the first turn, which is what it is, and with the interrupts of the sampling
