@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <string>
 
 #include "workload.h"
@@ -73,22 +74,25 @@ uint64_t huge_bytes() {
   return 0;
 }
 
-// Reads a file (a hole will do) through the page cache, over and over.
+// Reads a file (a hole will do) through the page cache, over and over. At a rate the pieces come
+// at random moments: with even steps, who is the one to find too little memory would go by how the
+// steps of two readers meet.
 uint64_t read_file(const Options& options) {
   const int fd = open(options.file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   const uint64_t size = options.megabytes << 20;
   if (fd < 0 || ftruncate(fd, static_cast<off_t>(size)) != 0) die(options.file);
   std::string buffer(size_t{256} << 10, 0);
   say_ready();
-  const uint64_t start = now_ns();
+  std::minstd_rand random{std::random_device{}()};
+  const double pieces_a_ns = options.rate * (1 << 20) / static_cast<double>(buffer.size()) / 1e9;
+  std::exponential_distribution<double> wait(pieces_a_ns > 0 ? pieces_a_ns : 1);
+  auto next = static_cast<double>(now_ns());
   uint64_t done = 0;
   while (!stopped()) {
     const auto at = static_cast<off_t>(done % size);
     if (pread(fd, buffer.data(), buffer.size(), at) < 0) die("reading " + options.file);
     done += buffer.size();
-    if (options.rate > 0)
-      sleep_until_ns(start + static_cast<uint64_t>(static_cast<double>(done) / (1 << 20) /
-                                                   options.rate * 1e9));
+    if (options.rate > 0) sleep_until_ns(static_cast<uint64_t>(next += wait(random)));
   }
   return done;
 }
