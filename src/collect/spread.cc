@@ -97,18 +97,25 @@ void Spread::each_row(const std::function<void(const Row&)>& visit) const {
     for (const auto& [row, seen] : *rows) visit(row);
 }
 
-Spread::Choice* Spread::choice_for(Choices& choices, std::span<const uint64_t> keys,
-                                   Enough enough) {
-  Choice* chosen = nullptr;
+void Spread::add_alike(Alike& alike, Choices& choices, std::span<const uint64_t> keys) const {
   for (const uint64_t key : keys) {
+    const double decided = alike.empty() ? 0 : alike.back().second;
+    if (is_decided(alike)) return;
     const auto it = choices.find(key);
     if (it == choices.end()) continue;
-    chosen = &it->second;  // at the end: the least alike that there is
-    if (chosen->ns >= enough_ns_) break;
+    const double ns = it->second.ns;
+    const double part = ns >= enough_ns_ ? 1 : ns / enough_ns_;
+    alike.emplace_back(&it->second, decided + (1 - decided) * part);
   }
-  if (chosen && enough == Enough::needed && chosen->ns < enough_ns_) chosen = nullptr;
-  if (chosen && !chosen->turn) chosen->turn = std::exchange(turn_, step(turn_));
-  return chosen;
+}
+
+const Row& Spread::next(const Alike& alike) {
+  level_ = step(level_);
+  const auto it = std::ranges::upper_bound(alike, level_ * alike.back().second, {},
+                                           [](const auto& choice) { return choice.second; });
+  Choice& choice = it == alike.end() ? *alike.back().first : *it->first;
+  if (!choice.turn) choice.turn = std::exchange(turn_, step(turn_));
+  return choice.next();
 }
 
 const Row& Spread::Choice::next() {
@@ -182,24 +189,26 @@ void Spread::settle(const StackOf& stack_of, const Charge& charge, When when, do
     // Of one process a short turn may show little; what it showed before says more of it than what
     // others show now.
     const auto of_process = std::span(keys).first(keys.size() / 2);
-    Choice* choice = choice_for(choices, of_process, Enough::needed);
-    if (!choice) choice = choice_for(choices_ever(), of_process, Enough::needed);
-    if (!choice) choice = choice_for(choices, keys);
-    if (!choice) choice = choice_for(earlier, keys);
-    if (!choice && when == When::meanwhile) {
+    const auto of_anyone = std::span(keys).subspan(keys.size() / 2);
+    Alike alike;
+    add_alike(alike, choices, of_process);
+    if (!is_decided(alike)) add_alike(alike, choices_ever(), of_process);
+    add_alike(alike, choices, of_anyone);
+    if (alike.empty()) add_alike(alike, earlier, keys);
+    if (alike.empty() && when == When::meanwhile) {
       // Of what waits longer it is forgotten in which slot it was, or there were more and more.
       Row kept = row;
       kept.slot = 0;
       add(waiting_[kept], count);
       continue;
     }
-    const uint64_t parts = choice ? std::clamp<uint64_t>(count.samples, 1, most_parts) : 1;
+    const uint64_t parts = alike.empty() ? 1 : std::clamp<uint64_t>(count.samples, 1, most_parts);
     for (uint64_t i = 0; i < parts; ++i) {
-      Row to = choice ? choice->next() : row;
+      Row to = alike.empty() ? row : next(alike);
       to.key.ran_on = row.key.ran_on;
       to.key.kstack = row.key.kstack;
       to.slot = row.slot;
-      if (!choice) {
+      if (alike.empty()) {
         to.key.served = uint64_t{PK_UNCLAIMED} + PK_UNWATCHED;
         to.key.served_kind = PK_SERVED_LABEL;
       }

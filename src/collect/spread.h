@@ -6,12 +6,14 @@
 // Alike is, in this order: the same stack under the same process; the same outer frames (calls on
 // the way to the same protocol) under it, the more the better; the same vector under it; then the
 // same three under anyone. A kernel thread's samples are alike only within the same piece of work
-// (its function), or the same thread. The first of these that has been seen often enough decides
-// (under the same process also by what was seen before, the less the longer ago);
-// among what was seen there a sample goes to each party in proportion, where what was seen counts
-// for as much of a pause as stands behind it (collect/segments.h): a burst is why hooks are turned
-// off. So estimates of sums are unbiased as long as the end of a turn and its pause see the same
-// kind of work, which random lengths take care of.
+// (its function), or the same thread. The first of these that has been seen often enough decides,
+// and each one before it for a part of the samples, the larger the more often it was seen (under
+// the same process also by what was seen before, the less the longer ago): a few samples of the
+// same stack say more than many of all that packets do. Among what was seen there a sample goes to
+// each party in proportion, where what was seen counts for as much of a pause as stands behind it
+// (collect/segments.h): a burst is why hooks are turned off. So estimates of sums are unbiased as
+// long as the end of a turn and its pause see the same kind of work, which random lengths take care
+// of.
 //
 // What nothing was like stays unclaimed: "unwatched".
 #pragma once
@@ -35,7 +37,7 @@ class Spread {
   // How much of a pause a nanosecond stands for that was seen in this segment (key.watched).
   using Weight = std::function<double(uint8_t)>;
 
-  // `enough_ns`: sampled time that lets what is alike decide.
+  // `enough_ns`: sampled time that lets what is alike decide for all that is left.
   explicit Spread(uint64_t enough_ns) : enough_ns_(enough_ns) {}
 
   // A row that a hook named (key.watched), or that waits for being charged
@@ -75,14 +77,20 @@ class Spread {
   using Weighed = std::unordered_map<Row, Seen, RowHash>;
   static Choices choices_of(const Weighed& seen, const StackOf& stack_of);
   [[nodiscard]] Weighed weigh(const Weight& weight) const;
-  enum class Enough : uint8_t { wanted, needed };
-  [[nodiscard]] Choice* choice_for(Choices& choices, std::span<const uint64_t> keys,
-                                   Enough enough = Enough::wanted);
+  // What samples of a row are alike, most alike first, with the part of them for which it and those
+  // before it decide: what was seen for long enough for all that are left, else for as much less.
+  using Alike = std::vector<std::pair<Choice*, double>>;
+  void add_alike(Alike& alike, Choices& choices, std::span<const uint64_t> keys) const;
+  [[nodiscard]] static bool is_decided(const Alike& alike) {
+    return !alike.empty() && alike.back().second >= 1;
+  }
+  const Row& next(const Alike& alike);
   void fade(Weighed& seen, double left) const;
 
   double enough_ns_;
-  double turn_ = 0;  // where the next choice begins: of each there may be one sample at a time
-  Counts seen_;      // since the last time, by segment
+  double turn_ = 0;   // where the next choice begins: of each there may be one sample at a time
+  double level_ = 0;  // where in [0, 1) the last sample fell, among what it is alike
+  Counts seen_;       // since the last time, by segment
   Weighed seen_before_;
   Weighed seen_earlier_;
   Counts waiting_;

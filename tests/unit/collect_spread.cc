@@ -178,6 +178,27 @@ TEST_F(SpreadTest, WhatAProcessShowedBeforeSaysMoreThanOthers) {
   EXPECT_EQ(share(kServer), 1);
 }
 
+// Fewer than decide by themselves.
+TEST_F(SpreadTest, AFewOnTheSameWaySayMoreThanManyOnOthers) {
+  const uint64_t s = stack({1, 2, 3, 4, 5});
+  spread_.seen(row(kBystander, kServer, s), samples(5));
+  spread_.seen(row(kOtherBystander, kClient, stack({6, 7, 8, 9, 5})), samples(1000));
+  spread_.unwatched(waiting(kBystander, s), samples(1000));
+  settle();
+  EXPECT_GT(share(kServer), 0.95);
+}
+
+TEST_F(SpreadTest, ThatDecidesForTheLessTheFewerThereAre) {
+  const uint64_t s = stack({1, 2});
+  spread_.seen(row(kBystander, kServer, s, PK_VEC_NONE), samples(5));
+  spread_.seen(row(kOtherBystander, kClient, s, PK_VEC_NONE), samples(95));
+  spread_.unwatched(waiting(kBystander, s, PK_VEC_NONE), samples(1000));
+  settle();
+  // Half by what was seen on the process since the last time, a quarter by what was ever; the rest
+  // as that stack on anyone, of which a twentieth is the server's.
+  EXPECT_NEAR(share(kServer), 0.5 + 0.25 + 0.25 * 0.05, 0.01);
+}
+
 TEST_F(SpreadTest, WhoWasNeverSeenIsChargedAsAnyone) {
   const uint64_t s = stack({1, 2, 3});
   spread_.seen(row(kBystander, kServer, s), samples(50));
