@@ -99,13 +99,13 @@ void Spread::each_row(const std::function<void(const Row&)>& visit) const {
 
 void Spread::add_alike(Alike& alike, Choices& choices, std::span<const uint64_t> keys) const {
   for (const uint64_t key : keys) {
-    const double decided = alike.empty() ? 0 : alike.back().second;
     if (is_decided(alike)) return;
     const auto it = choices.find(key);
     if (it == choices.end()) continue;
+    const double decided = alike.empty() ? 0 : alike.back().second;
     const double ns = it->second.ns;
-    const double part = ns >= enough_ns_ ? 1 : ns / enough_ns_;
-    alike.emplace_back(&it->second, decided + (1 - decided) * part);
+    alike.emplace_back(&it->second,
+                       ns >= enough_ns_ ? 1 : decided + (1 - decided) * ns / enough_ns_);
   }
 }
 
