@@ -84,6 +84,11 @@ awk -v versions="$versions" '
   $1 == "hook" { runs[$2, $3, $4] = $5; ns[$2, $3, $4] = $6; if (!known[$2, $4]++) { load[++n] = $2; name[n] = $4 } }
   END {
     many = split(versions, version, " ")
+    for (v = 1; v <= many; ++v)
+      if (!operations["datagrams", version[v]] || !operations["requests", version[v]] || !timing[version[v]]) {
+        print "hooks.sh: pkprof-" version[v] ": nothing was measured in the guest" >"/dev/stderr"
+        exit 1
+      }
     printf "| | |"
     for (v = 1; v <= many; ++v) printf " runs an operation, %s | instructions a run, %s |", version[v], version[v]
     printf "\n|---|---|"
@@ -96,7 +101,7 @@ awk -v versions="$versions" '
       for (v = 1; v <= many; ++v) {
         count = runs[load[i], version[v], name[i]]
         all = operations[load[i], version[v]]
-        if (!count || !all) { line = line " – | – |"; continue }
+        if (!count) { line = line " – | – |"; continue }
         if (count >= all / 100) often = 1
         each = ns[load[i], version[v], name[i]] / count - timing[version[v]]
         if (count >= all / 100 && name[i] != "pk_sample") sum[load[i], v] += count * each / all

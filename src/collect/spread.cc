@@ -193,9 +193,12 @@ void Spread::settle(const StackOf& stack_of, const Charge& charge, When when, do
     Alike alike;
     add_alike(alike, choices, of_process);
     if (!is_decided(alike)) add_alike(alike, choices_ever(), of_process);
+    // What is alike on a process is alike on anyone.
+    const size_t before = alike.size();
     add_alike(alike, choices, of_anyone);
-    if (alike.empty()) add_alike(alike, earlier, keys);
-    if (alike.empty() && when == When::meanwhile) {
+    const bool none_now = alike.size() == before && !is_decided(alike);
+    if (none_now) add_alike(alike, earlier, of_anyone);
+    if (none_now && when == When::meanwhile) {
       // Of what waits longer it is forgotten in which slot it was, or there were more and more.
       Row kept = row;
       kept.slot = 0;

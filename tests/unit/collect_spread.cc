@@ -199,6 +199,20 @@ TEST_F(SpreadTest, ThatDecidesForTheLessTheFewerThereAre) {
   EXPECT_NEAR(share(kServer), 0.5 + 0.25 + 0.25 * 0.05, 0.01);
 }
 
+// What is alike may still come.
+TEST_F(SpreadTest, ATraceOfWhatAProcessShowedBeforeDoesNotDecide) {
+  const uint64_t s = stack({1, 2, 3});
+  spread_.seen(row(kBystander, kServer, s), samples(2));
+  settle(When::meanwhile);
+  settle(When::meanwhile);
+  spread_.unwatched(waiting(kBystander, s), samples(100));
+  settle(When::meanwhile);
+  EXPECT_TRUE(rows_.empty());
+  spread_.seen(row(kBystander, kClient, s), samples(50));
+  settle(When::meanwhile);
+  EXPECT_EQ(share(kClient), 1);
+}
+
 TEST_F(SpreadTest, WhoWasNeverSeenIsChargedAsAnyone) {
   const uint64_t s = stack({1, 2, 3});
   spread_.seen(row(kBystander, kServer, s), samples(50));
