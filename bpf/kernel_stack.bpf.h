@@ -39,7 +39,7 @@ static __always_inline __u32 pk_kernel_stack(struct pk_cpu *c, struct bpf_perf_e
 					     struct pk_scratch *scratch)
 {
 	bool known, check = c->stats.samples % PK_UNWIND_CHECK == 0;
-	__u64 ip = ctx->regs.rip, sp = ctx->regs.rsp;
+	__u64 ip = ctx->regs.rip, sp = ctx->regs.rsp, end, exact;
 	struct pk_unwind_loop l = { .scratch = scratch };
 	__u32 depth;
 	long len;
@@ -56,6 +56,8 @@ static __always_inline __u32 pk_kernel_stack(struct pk_cpu *c, struct bpf_perf_e
 	scratch->placed = known ? depth : 0;
 	if (likely(known && !check))
 		return depth;
+	end = scratch->unwind.ip;
+	exact = scratch->unwind.exact;
 	c->stats.unwound++;
 	if (known) {
 		len = bpf_get_stack(ctx, scratch->check.ip, sizeof(scratch->check.ip), 0);
@@ -73,10 +75,13 @@ static __always_inline __u32 pk_kernel_stack(struct pk_cpu *c, struct bpf_perf_e
 		return 0;
 	depth = (__u64)len / 8;
 	/* That takes its time: often at first, then for one sample in so many at most. */
-	if (c->lessons > PK_UNWIND_FIRST_LESSONS + c->stats.samples / PK_UNWIND_LESSONS)
+	if (pk_unwind_step(pk_unwind_find(end, exact)) == PK_UNWIND_VARIES ||
+	    c->lessons > PK_UNWIND_FIRST_LESSONS + c->stats.samples / PK_UNWIND_LESSONS)
 		return depth;
 	c->lessons++;
 	pk_unwind_learn_all(scratch, sp, depth, known);
+	if (!known)
+		pk_unwind_untaught(end, exact);
 	return depth;
 }
 

@@ -37,6 +37,7 @@ enum pk_unwind_step {
 enum {
 	PK_UNWIND_SURE = 2,   /* found again so often: it may be built on */
 	PK_UNWIND_SUREST = 7, /* more often is not counted */
+	PK_UNWIND_TOLD = 15,  /* by the kernel's tables */
 };
 
 enum { PK_REGS_IP = 16 }; /* words from the begin of struct pt_regs to the address */
@@ -124,7 +125,7 @@ static __noinline __u64 pk_unwind_look_up(__u64 ip, __u64 exact)
 	if (words < 0)
 		return 0;
 	entry = tag | (__u64)words << 32 | (__u64)PK_UNWIND_CALL << 48 |
-		(__u64)PK_UNWIND_SUREST << 56;
+		(__u64)PK_UNWIND_TOLD << 56;
 	*pk_unwind_room(tag, ip >> 4) = entry;
 	return entry;
 }

@@ -48,7 +48,8 @@ static __always_inline __u64 pk_unwind_both(struct pk_unwind *u, __u64 old,
 	__u64 found = pk_unwind_found(old), given_up = pk_unwind_given_up(old);
 	__u64 step = pk_unwind_step(old), words = pk_unwind_words(old);
 
-	if (step == PK_UNWIND_VARIES)
+	/* A stack that the kernel leaves a frame out of does not prove its tables wrong. */
+	if (step == PK_UNWIND_VARIES || (found == PK_UNWIND_TOLD && !u->differs))
 		return old;
 	if (pk_unwind_agrees(old, lesson)) {
 		found += found < PK_UNWIND_SUREST;
@@ -267,6 +268,30 @@ static __noinline int pk_unwind_learn_first(struct pk_scratch *scratch, __u64 sp
 		lesson.words[1] = lesson.words[0];
 		pk_unwind_learn(u, &lesson);
 	}
+	return 0;
+}
+
+/*
+ * The way up ended here, and a lesson was to say how it goes on. There are frames of which none does:
+ * a kernel may leave some out of its stacks. After so many lessons there are no more.
+ */
+static __noinline int pk_unwind_untaught(__u64 ip, __u64 exact)
+{
+	__u32 tag = pk_unwind_tag(ip, exact);
+	__u64 *place, given_up = 0;
+
+	if (!tag)
+		return 0;
+	place = pk_unwind_room(tag, ip >> 4);
+	if ((__u32)*place == tag) {
+		if (pk_unwind_step(*place))
+			return 0;
+		given_up = pk_unwind_given_up(*place);
+	}
+	if (given_up < PK_UNWIND_GIVEN_UP)
+		*place = tag | (given_up + 1) << 60;
+	else
+		*place = tag | (__u64)PK_UNWIND_VARIES << 48;
 	return 0;
 }
 
