@@ -161,7 +161,7 @@ int run(int argc, char** argv) {
   app.add("--lead", plan.lead, "Seconds between a load's start and its first slice")
       .range(0.0, 60.0)
       .show_default();
-  app.add("--settle", plan.settle, "Seconds between a profiler's start and its slice")
+  app.add("--settle", plan.settle, "Seconds that a profiler samples before its slice")
       .range(0.0, 60.0)
       .show_default();
   app.add("--workloads", options.workloads, "Only these: udp,nginx").separated_by(',');

@@ -26,14 +26,26 @@ void pause(std::chrono::duration<double> time) {
   usleep(static_cast<useconds_t>(time.count() * 1e6));
 }
 
-// Of the process: events of the kernel's perf that it holds. A sampler has one on each CPU.
-long held_events(pid_t pid) {
+// Is this link of a BPF program to one of perf's events?
+bool is_clock_link(const std::string& process, const std::filesystem::path& file) {
+  std::ifstream info(process + "/fdinfo/" + file.filename().string());
+  for (std::string line; std::getline(info, line);) {
+    if (line == "link_type:\tperf") return true;
+  }
+  return false;
+}
+
+// How many of these the process holds: once it samples, it has one on each CPU.
+long held_clocks(pid_t pid, Clock clock) {
+  const std::string process = "/proc/" + std::to_string(pid);
   std::error_code error;
   long count = 0;
-  std::filesystem::directory_iterator files("/proc/" + std::to_string(pid) + "/fd", error);
+  std::filesystem::directory_iterator files(process + "/fd", error);
   for (; !error && files != std::filesystem::directory_iterator(); files.increment(error)) {
     std::error_code gone;
-    count += std::filesystem::read_symlink(files->path(), gone) == "anon_inode:[perf_event]";
+    count += clock == Clock::link
+                 ? is_clock_link(process, files->path())
+                 : std::filesystem::read_symlink(files->path(), gone) == "anon_inode:[perf_event]";
   }
   return count;
 }
@@ -71,9 +83,15 @@ std::vector<Variant> all_variants() {
       {{"bare", "bare_sampler HZ"}, "", ""},
       {{"wait", "bare_sampler HZ 25000"}, "", ""},
       {{"looks", "bare_sampler HZ 0 TRACEPOINT…"}, "", ""},
-      {{"pkprof", "pkprof record -a -F HZ -o FILE"}, "", "pkprof.pb.gz"},
-      {{"pkprof-100", "pkprof record -a -F HZ --budget 100 -o FILE"}, "", "pkprof-100.pb.gz"},
-      {{"sampler", "pkprof record -a -F HZ --no-attribution -o FILE"}, "", "sampler.pb.gz"},
+      {{"pkprof", "pkprof record -a -F HZ -o FILE"}, "", "pkprof.pb.gz", Clock::link},
+      {{"pkprof-100", "pkprof record -a -F HZ --budget 100 -o FILE"},
+       "",
+       "pkprof-100.pb.gz",
+       Clock::link},
+      {{"sampler", "pkprof record -a -F HZ --no-attribution -o FILE"},
+       "",
+       "sampler.pb.gz",
+       Clock::link},
       {{"perf", "perf record -a -g -F HZ -o FILE"}, "perf", "perf.data"},
       {{"bpftrace", "bpftrace -e 'profile:hz:HZ { @[kstack, ustack] = count(); }'"},
        "bpftrace",
@@ -96,7 +114,7 @@ Result<Profiler> Profiler::start(const Variant& variant, const Stage& stage, int
                     variant.result.empty() ? "" : stage.dir().file(variant.result), errors);
   const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
   const auto limit = std::chrono::steady_clock::now() + kAttachLimit;
-  while (held_events(profiler.child_.pid()) < cpus) {
+  while (held_clocks(profiler.child_.pid(), variant.clock) < cpus) {
     if (auto well = profiler.check(); !well) return std::unexpected(well.error());
     if (std::chrono::steady_clock::now() > limit) return fail("it does not begin to sample");
     pause(20ms);

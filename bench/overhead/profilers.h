@@ -2,6 +2,7 @@
 // What the workloads run under: nothing, pkprof in three ways, and others at the same frequency.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,10 +13,15 @@
 
 namespace pkprof::overhead {
 
+// What a profiler has on each CPU once it samples: an event of perf's, which may be there long
+// before if it is for something else, or a link of its program to one.
+enum class Clock : uint8_t { event, link };
+
 struct Variant {
   VariantInfo info;    // "HZ" and "FILE" in the command are filled in
   std::string needs;   // a program of the system, or "" for one of ours
   std::string result;  // name of the file that it writes, or ""
+  Clock clock = Clock::event;
 
   [[nodiscard]] testnet::Argv argv(const Stage& stage, int hz) const;
 };
