@@ -95,10 +95,11 @@ std::string runs_text(const std::vector<Run>& runs, const Summary& summary) {
     std::string where = clean(i.date) + ": Linux " + clean(i.kernel) + ", " +
                         std::to_string(i.cpus) + " CPUs (" + clean(i.cpu) + "), " +
                         std::to_string(i.memory_mb) + " MiB";
-    std::string how = "slices of " + number(i.seconds) + " s" +
-                      (i.lead > 0 ? " after " + number(i.lead) + " s of the load" : "") +
-                      (i.settle > 0 ? " and " + number(i.settle) + " s of the profiler's sampling" : "") +
-                      (i.awake ? "; idle CPUs do not halt" : "; idle CPUs halt");
+    std::string how =
+        "slices of " + number(i.seconds) + " s" +
+        (i.lead > 0 ? " after " + number(i.lead) + " s of the load" : "") +
+        (i.settle > 0 ? " and " + number(i.settle) + " s of the profiler's sampling" : "") +
+        (i.awake ? "; idle CPUs do not halt" : "; idle CPUs halt");
     for (const std::string& tool : i.tools) how += "; " + clean(tool);
     int rounds = 0;
     for (const Slice& s : run.slices)
