@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 
 #include "report/format.h"
 
@@ -13,8 +14,8 @@ namespace {
 constexpr const char* erase_line = "\r\x1b[K";
 
 std::string line_of(const Progress& now) {
-  std::string text = "recording: " + duration_text(now.duration_ns) + ", " +
-                     std::to_string(now.samples) + " samples";
+  std::string text = (now.paused ? "paused: " : "recording: ") + duration_text(now.duration_ns) +
+                     ", " + std::to_string(now.samples) + " samples";
   if (now.lost) text += ", " + std::to_string(now.lost) + " lost";
   return text + ", itself " + decimal(100 * now.cost, 1) + "% of a CPU; Ctrl-C ends it";
 }
@@ -30,6 +31,17 @@ void settle(RecordingOptions& o, const CommandLine& line) {
   Target& t = o.record.target;
   t.command = line.command;
   t.all = o.all || (t.pids.empty() && t.cgroup.empty() && t.command.empty());
+}
+
+// The one that is asked for, if one is.
+Result<std::unique_ptr<Control>> control_of(const RecordingOptions& o) {
+  if (o.control.empty() && o.record.begins_paused)
+    return fail("--paused without --control: nothing could have it go on");
+  if (o.control.empty()) return {};
+  auto opened = Control::open(
+      o.control, [](const std::string& sentence) { complain(sentence, exit_failure); });
+  if (!opened) return std::unexpected(opened.error());
+  return std::make_unique<Control>(std::move(*opened));
 }
 
 }  // namespace
@@ -67,6 +79,15 @@ void add_recording_options(ArgParser& parser, RecordingOptions& o) {
              "Sample only: no hooks, asynchronous work stays unclaimed");
 }
 
+void add_control_options(ArgParser& parser, RecordingOptions& o) {
+  parser
+      .add("--control", o.control,
+           "Pause and go on as is written there: enable, disable, stop or ping, a line each")
+      .type("fifo:CTL[,ACK]");
+  parser.add("--paused", o.record.begins_paused,
+             "Begin paused, up to the first enable that --control brings");
+}
+
 void add_quiet_option(ArgParser& parser, RecordingOptions& o) {
   parser.add("-q,--quiet", o.quiet, "Say nothing of how it goes");
 }
@@ -78,6 +99,12 @@ Result<Recording> record_with(RecordingOptions& options, const CommandLine& line
 
 std::optional<Recording> record_as_asked(RecordingOptions& options, const CommandLine& line,
                                          int& status) {
+  auto control = control_of(options);
+  if (!control) {
+    status = complain(control.error().message, exit_usage);
+    return {};
+  }
+  options.record.control = control->get();
   const bool shown = is_told(options) && line.command.empty() && options.record.interval <= 0;
   if (shown)
     options.record.progress = [](const Progress& now) {

@@ -15,12 +15,16 @@ struct RecordingOptions {
   bool sample_only = false;
   double budget_percent = 1;
   bool quiet = false;
+  std::string control;  // as Control::open() has it
 };
 
 // Whom to record, for how long, and how many samples to take.
 void add_target_options(ArgParser& parser, RecordingOptions& o);
 // These, and what else can be said of a recording.
 void add_recording_options(ArgParser& parser, RecordingOptions& o);
+
+// To pause it from outside.
+void add_control_options(ArgParser& parser, RecordingOptions& o);
 
 // Of those that show how a recording goes: record_as_asked().
 void add_quiet_option(ArgParser& parser, RecordingOptions& o);

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "collect/clock.h"
-
 namespace pkprof {
 namespace {
 
@@ -95,7 +93,7 @@ void BudgetKeeper::look_at_others(uint64_t now) {
 // others'. Those on work have a half of it, those on disks and on interrupts a quarter each, and
 // each what the others do not take.
 void BudgetKeeper::share_out() {
-  const uint64_t now = monotonic_ns();
+  const uint64_t now = kernel_.now();
   const pk_stats stats = kernel_.stats();
   if (const uint64_t hz = pace_.hz(); pace_.look(kernel_.timed(), now) != hz)
     kernel_.set_frequency(pace_.hz(), pace_.unhurried_hz());
@@ -147,11 +145,11 @@ uint64_t BudgetKeeper::turn(uint64_t now) {
   if (cost_.is_open() && now >= cost_window_end_) cost_.close();
   if (now >= next_pace_) share_out();
   for (auto& [group, t] : turns_) {
-    if (!t.is_due(monotonic_ns())) continue;
+    if (!t.is_due(kernel_.now())) continue;
     cost_.close();  // turning hooks on and off is not to be timed
-    unhooked_ += t.look(cost_, monotonic_ns());
+    unhooked_ += t.look(cost_, kernel_.now());
   }
-  hurry_in_scarce_turns(monotonic_ns());
+  hurry_in_scarce_turns(kernel_.now());
   uint64_t next = next_pace_;
   for (const auto& [group, t] : turns_) next = std::min(next, t.next());
   open_cost_window();
@@ -160,7 +158,7 @@ uint64_t BudgetKeeper::turn(uint64_t now) {
 
 // A turn may be short and seldom: each group has a window when it is on next.
 void BudgetKeeper::open_cost_window() {
-  const uint64_t now = monotonic_ns();
+  const uint64_t now = kernel_.now();
   const auto wants = [&](const auto& turn) {
     return turn.second.on() && now >= next_cost_[turn.first];
   };
@@ -177,6 +175,20 @@ void BudgetKeeper::open_cost_window() {
       next_cost_[group] = cost_window_end_ + interval;
     }
   }
+}
+
+void BudgetKeeper::pause() {
+  cost_.close();
+  for (auto& [group, t] : turns_) t.pause();
+  kernel_.watch(HookGroup::always, false);
+  paused_at_ns_ = cost_.user_ns();
+}
+
+// What pausing took is nothing that turns could be shorter for.
+void BudgetKeeper::go_on() {
+  unhooked_ += kernel_.watch(HookGroup::always, true);
+  for (auto& [group, t] : turns_) unhooked_ += t.go_on();
+  process_ns_ += cost_.user_ns() - paused_at_ns_;
 }
 
 void BudgetKeeper::stop(uint64_t now) {

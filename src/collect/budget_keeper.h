@@ -36,7 +36,10 @@ class BudgetKeeper {
   // The programs of a group are others from here on.
   void watch(HookGroup group) { cost_.watch(group, kernel_.hook_programs(group)); }
   void close() { cost_.close(); }  // measures no more
-  void stop(uint64_t now);         // turns the hooks off for good
+  // The recording pauses, and no hook is on up to go_on(): no turn() in between.
+  void pause();
+  void go_on();
+  void stop(uint64_t now);  // turns the hooks off for good
 
   [[nodiscard]] double hook_ns(HookGroup group) const { return cost_.hook_ns(group); }
   [[nodiscard]] uint64_t user_ns() const { return cost_.user_ns(); }  // of this process
@@ -67,12 +70,13 @@ class BudgetKeeper {
   uint64_t next_pace_ = 0;  // when it is to be seen again what samples take
   // What no turn can make less: this process, and the hooks that are always on. Looked at last:
   uint64_t others_since_ = 0;
-  uint64_t process_ns_ = 0;                      // its CPU time then,
+  uint64_t process_ns_ = 0;                      // its CPU time then, without pauses,
   std::vector<uint64_t> always_ran_;             // and how often those hooks had run, by CPU
   double others_take_ = 0;                       // of a CPU's time
   uint64_t cost_window_end_ = 0;                 // of the window that is open
   std::map<HookGroup, uint64_t> next_cost_;      // when a window is to be opened for them again
   std::map<HookGroup, uint64_t> cost_interval_;  // after the last one
+  uint64_t paused_at_ns_ = 0;  // the process's CPU time, when the recording paused
   uint64_t unhooked_ = 0;
 };
 

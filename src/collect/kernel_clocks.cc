@@ -94,16 +94,40 @@ Result<> KernelSide::Impl::open_clocks() {
   return {};
 }
 
+// As the kernel side has the CPU: what was to be taken off its next sample, or turn, is off none.
+// While nothing of it is counted, so it may be at work meanwhile.
+void KernelSide::Impl::begin_anew(pk_cpu& cpu, uint64_t now) {
+  cpu.last_ns = now;
+  cpu.steal = 0;
+  cpu.irq_ns = 0;
+  cpu.carried_ns = 0;
+  cpu.run_since = now;
+  cpu.run_off = cpu.irq_sum + cpu.softirq_sum;
+  cpu.run_stolen = 0;
+}
+
 Result<> KernelSide::enable() {
-  impl_->started = monotonic_ns();
-  impl_->skeleton->bss->started = impl_->started;
-  for (const Fd& fd : impl_->samplers)
+  Impl& m = *impl_;
+  const uint64_t now = monotonic_ns();
+  if (m.time.paused()) {
+    for (pk_cpu& cpu : m.per_cpu()) Impl::begin_anew(cpu, now);
+    m.time.go_on(now);
+  }
+  m.started = now;
+  m.skeleton->bss->started = now;
+  for (const Fd& fd : m.samplers)
     if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0)) return fail_errno("starting the samplers");
   return {};
 }
 
-// The CPU begins anew, as the kernel side has it: what was to be taken off its next sample, or
-// turn, is off none. While it is away nothing of that is counted, so it may be at work meanwhile.
+uint64_t KernelSide::now() const {
+  return impl_->time.at(monotonic_ns());
+}
+
+bool KernelSide::enabled() const {
+  return impl_->skeleton->bss->started != 0;
+}
+
 std::vector<uint32_t> KernelSide::sample_returned() {
   Impl& m = *impl_;
   std::vector<uint32_t> returned;
@@ -117,18 +141,15 @@ std::vector<uint32_t> KernelSide::sample_returned() {
     // One that cannot be opened now is tried again.
     if (const auto opened = m.open_clock(cpu); !opened || !*opened) continue;
     const uint64_t now = monotonic_ns();
-    c.last_ns = now;
-    c.steal = 0;
-    c.irq_ns = 0;
-    c.carried_ns = 0;
-    c.run_since = now;
-    c.run_off = c.irq_sum + c.softirq_sum;
-    c.run_stolen = 0;
+    Impl::begin_anew(c, now);
     std::atomic_ref(c.opened).store(gone);
     const auto at = std::ranges::find(m.sampled, cpu) - m.sampled.begin();
     ioctl(m.samplers[static_cast<size_t>(at)].get(), PERF_EVENT_IOC_ENABLE, 0);
     m.idle_before_ns += idle_ns;
-    m.absences.push_back({.cpu = cpu, .from = from, .until = now, .end = CpuAbsence::End::sampled});
+    m.absences.push_back({.cpu = cpu,
+                          .from = m.time.at(c.gone_since),
+                          .until = m.time.at(now),
+                          .end = CpuAbsence::End::sampled});
     returned.push_back(cpu);
   }
   return returned;
@@ -141,7 +162,7 @@ std::vector<std::string> KernelSide::absences(uint64_t from, uint64_t until) con
     pk_cpu& c = m.per_cpu()[cpu];
     if (times_gone(c) == c.opened) continue;
     if (m.is_sampled(cpu))
-      all.push_back({.cpu = cpu, .from = c.gone_since});
+      all.push_back({.cpu = cpu, .from = m.time.at(c.gone_since)});
     else if (c.came != c.opened)
       all.push_back({.cpu = cpu, .end = CpuAbsence::End::left_out});
   }
@@ -151,7 +172,7 @@ std::vector<std::string> KernelSide::absences(uint64_t from, uint64_t until) con
 uint32_t KernelSide::cpus(uint64_t from) const {
   return static_cast<uint32_t>(std::ranges::count_if(impl_->sampled, [&](uint32_t cpu) {
     pk_cpu& c = impl_->per_cpu()[cpu];
-    return times_gone(c) == c.opened || c.gone_since > from;
+    return times_gone(c) == c.opened || impl_->time.at(c.gone_since) > from;
   }));
 }
 
@@ -173,13 +194,21 @@ void KernelSide::keep_frequency() {
 // Stopping the clocks waits for each CPU in turn, and one that the host does not run keeps it
 // waiting: so nothing counts from one moment on, and the clocks stop after it.
 uint64_t KernelSide::disable() {
+  Impl& m = *impl_;
+  if (!enabled()) {
+    m.time.pause(monotonic_ns());
+    return now();
+  }
   count_calls(false);
-  impl_->look_at_cpus();
+  m.look_at_cpus();
   measure_now();
   const uint64_t stopped = monotonic_ns();
-  impl_->skeleton->bss->started = 0;
-  for (const Fd& fd : impl_->samplers) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
-  return stopped;
+  m.skeleton->bss->started = 0;
+  for (const Fd& fd : m.samplers) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+  m.idle_before_ns += m.idle_tail(stopped);
+  m.started = UINT64_MAX;
+  m.time.pause(stopped);
+  return now();
 }
 
 }  // namespace pkprof

@@ -322,18 +322,23 @@ void KernelSide::Impl::let_settle() {
   nanosleep(&settle, nullptr);
 }
 
+volatile uint32_t* KernelSide::Impl::window_of(HookGroup group) const {
+  if (group == HookGroup::work) return &skeleton->bss->window;
+  if (group == HookGroup::disks) return &skeleton->bss->disk_window;
+  if (group == HookGroup::interrupts) return &skeleton->bss->irq_window;
+  return nullptr;
+}
+
 size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying) {
   Impl& m = *impl_;
-  auto& window = group == HookGroup::work    ? m.skeleton->bss->window
-                 : group == HookGroup::disks ? m.skeleton->bss->disk_window
-                                             : m.skeleton->bss->irq_window;
+  volatile uint32_t* window = m.window_of(group);
   size_t failed = 0;
-  if (!on) {
-    window = 0;
+  if (!on && window) {
+    *window = 0;
     m.let_settle();
   }
   for (Impl::HookLink& h : m.hook_links) {
-    if (h.hook->group != group) continue;
+    if (h.hook->group != group || is_for_clocks(*h.hook)) continue;
     if (!on) {
       if (std::ranges::find(staying, h.program) == staying.end()) h.link.reset();
       continue;
@@ -342,7 +347,7 @@ size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying)
     if (!h.link) h.link = m.attach(*h.hook);
     if (!h.link) ++failed;
   }
-  if (on) window = ++m.windows;
+  if (on && window) *window = ++m.windows;
   return failed;
 }
 

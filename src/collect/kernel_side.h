@@ -73,9 +73,10 @@ class KernelSide {
   Result<> attach();
   // Turns a group of hooks off and on again. While those on work or on disks are off, the sampler
   // counts what they would name as PK_SERVED_UNWATCHED; while those on interrupts are, what
-  // interrupts take is on the samples after them. Takes a good part of a millisecond for each hook:
-  // those whose programs are in `staying` are left as they are. Returns how many could not be
-  // attached again.
+  // interrupts take is on the samples after them. Those that are always on may be off while nothing
+  // is counted; the one that tells of CPUs that go stays. Takes a good part of a millisecond for
+  // each hook: those whose programs are in `staying` are left as they are. Returns how many could
+  // not be attached again.
   size_t watch(HookGroup group, bool on, std::span<const int> staying = {});
   // Of hooks on work, enum pk_rest: those that may rest here, and those that do.
   [[nodiscard]] uint32_t may_rest(uint32_t which) const;
@@ -85,6 +86,7 @@ class KernelSide {
   // Those that may of these are to rest from now on, and no others: the sampler does without them,
   // also while their group is on. Returns how many of the others could not be attached again.
   size_t rest(uint32_t which);
+  // Counting begins, or goes on.
   Result<> enable();
   // Opens the clocks of CPUs that have come back, or come for the first time, while it goes on;
   // says which.
@@ -97,7 +99,14 @@ class KernelSide {
   void set_frequency(uint64_t hz, uint64_t slowest_hz);
   // Some samples later: those that were under way when it was set have come.
   void keep_frequency();
-  uint64_t disable();  // no sample after this moment, CLOCK_MONOTONIC
+  // Nothing counts after this moment, up to enable(); the recording's clock stands still.
+  uint64_t disable();
+  // Of work in flight nothing is known any more: nobody saw what became of it. While it is disabled
+  // and all hooks are off.
+  Result<> forget_work();
+  // The recording's clock, ns: CLOCK_MONOTONIC while it was never disabled. All times here are its.
+  [[nodiscard]] uint64_t now() const;
+  [[nodiscard]] bool enabled() const;
 
   // Attaches programs that count the calls of these functions, by what the options allow; takes
   // some ten milliseconds for each function, or for all of many. Nothing is counted before
@@ -127,7 +136,7 @@ class KernelSide {
     std::vector<RawStack> stacks;
     std::vector<std::pair<uint64_t, pk_label>> labels;
     std::vector<std::pair<pk_vote_key, pk_vote>> votes;
-    uint64_t taken = 0;    // up to when, CLOCK_MONOTONIC
+    uint64_t taken = 0;    // up to when
     uint64_t idle_ns = 0;  // up to then, of CPUs whose sampling clock had stopped for idleness
   };
   Result<Tables> take();
@@ -157,7 +166,7 @@ class KernelSide {
   Result<> reset();
   // Samples count no more.
   void stop();
-  // When it began or was reset, and when it was stopped (0: it was not), CLOCK_MONOTONIC.
+  // When it began or was reset, and when it was stopped (0: it was not).
   [[nodiscard]] uint64_t started() const;
   [[nodiscard]] uint64_t stopped() const;
   [[nodiscard]] const std::vector<uint32_t>& sampled() const;
@@ -165,9 +174,6 @@ class KernelSide {
   [[nodiscard]] Room room() const;
   // A number for the kernel side of this build.
   [[nodiscard]] static uint64_t code();
-
-  // Time up to `stopped` of CPUs whose sampling clock had stopped for idleness.
-  [[nodiscard]] uint64_t idle_tail(uint64_t stopped) const;
 
   [[nodiscard]] int mapped() const;                        // the ring that Mappings reads
   [[nodiscard]] uint64_t owner_of(uint64_t object) const;  // a label, 0 when not known

@@ -20,6 +20,7 @@
 #include "collect/kernel_side.h"
 #include "collect/mapped_table.h"
 #include "collect/online_cpus.h"
+#include "collect/recorded_time.h"
 #include "pkprof/cpu.h"
 
 // What bpftool wrote uses the types of the headers above.
@@ -64,16 +65,20 @@ struct KernelSide::Impl {
   [[nodiscard]] int program_of(const Hook& hook) const;
   Link attach(const Hook& hook);
   static void let_settle();
-  uint64_t started = 0;
-  uint32_t windows = 0;    // times that hooks were turned on
-  uint64_t period_ns = 0;  // between samples, as was set last
+  // Where it stands whether a group's hooks are on; nullptr: none of its programs asks.
+  [[nodiscard]] volatile uint32_t* window_of(HookGroup group) const;
+  RecordedTime time;
+  uint64_t started = UINT64_MAX;  // when it was enabled last; this: it is disabled
+  uint32_t windows = 0;           // times that hooks were turned on
+  uint64_t period_ns = 0;         // between samples, as was set last
   uint64_t owners_without_room = 0;
   uint64_t hz = 0;  // of the clocks, as was set last
   std::vector<Fd> samplers;
   const double own_rhythm = static_cast<double>(std::random_device{}()) / 4294967296.0;
   std::vector<uint32_t> sampled;     // the CPUs they are on
   std::vector<CpuAbsence> absences;  // that are over
-  uint64_t idle_before_ns = 0;       // before these, of CPUs whose clock had stopped for idleness
+  // Before these, or before it was disabled, of CPUs whose clock had stopped for idleness.
+  uint64_t idle_before_ns = 0;
   std::vector<Fd> pinned_programs[hook_groups];
   Room room;
   Fd counts[2];
@@ -103,7 +108,10 @@ struct KernelSide::Impl {
   Result<> open_clocks();
   Result<bool> open_clock(uint32_t cpu);
   [[nodiscard]] bool is_sampled(uint32_t cpu) const;
+  // Time up to `stopped` of CPUs whose sampling clock had stopped for idleness.
   [[nodiscard]] uint64_t idle_tail_of(uint32_t cpu, uint64_t stopped) const;
+  [[nodiscard]] uint64_t idle_tail(uint64_t stopped) const;
+  static void begin_anew(pk_cpu& cpu, uint64_t now);
   void run_everywhere(bpf_program* program);
   void look_at_cpus();  // which of them are idle
   void warm_tables();

@@ -105,9 +105,10 @@ Result<KernelSide::Tables> KernelSide::take() {
   Impl& m = *impl_;
   Tables out;
   const int old = m.active;
-  if (m.skeleton->bss->started) measure_now();
-  out.taken = monotonic_ns();
-  out.idle_ns = idle_tail(out.taken);
+  if (enabled()) measure_now();
+  const uint64_t taken = monotonic_ns();
+  out.taken = m.time.at(taken);
+  out.idle_ns = m.idle_tail(taken);
   if (auto r = m.use_tables(1 - old, std::launch::deferred); !r) return std::unexpected(r.error());
   if (auto r = read_counts_and_stacks(m.counts[old], m.stacks[old], m.room, Keep::no, out); !r)
     return std::unexpected(r.error());
@@ -130,14 +131,14 @@ Result<KernelSide::Tables> KernelSide::look() {
   if (auto r = read_counts(1 - old); !r) return std::unexpected(r.error());
   if (stopped()) {
     out.taken = stopped();
-    out.idle_ns = idle_tail(out.taken);
+    out.idle_ns = m.idle_tail(out.taken);
   } else {
     const auto rows = static_cast<uint32_t>(out.counts.size());
     // The tables are changed at once; that nobody sees the old ones any more takes a while.
     m.look_at_cpus();
     out.taken = monotonic_ns();
     // At once: what a CPU that wakes says of its sleep goes into the next tables.
-    out.idle_ns = idle_tail(out.taken);
+    out.idle_ns = m.idle_tail(out.taken);
     if (auto r = m.use_tables(1 - old, std::launch::deferred, rows); !r)
       return std::unexpected(r.error());
   }
@@ -223,6 +224,25 @@ KernelSide::Rest KernelSide::Impl::read_rest(bool keep) const {
   return rest;
 }
 
+// What a note or a CPU names by its address may be another thing there by now.
+Result<> KernelSide::forget_work() {
+  Impl& m = *impl_;
+  std::ranges::fill(m.skeleton->bss->notes, pk_note{});
+  for (pk_cpu& cpu : m.per_cpu()) {
+    cpu.irq_since = 0;
+    cpu.expiring = 0;
+    cpu.hrtimer = 0;
+    cpu.irq_timer = 0;
+    cpu.done = 0;
+    cpu.sent_on = 0;
+    cpu.dirtied = 0;
+    cpu.loop = 0;
+  }
+  std::vector<std::pair<uint64_t, uint64_t>> owners;
+  const bpf_map* map = m.skeleton->maps.owners;
+  return read_table(bpf_map__fd(map), bpf_map__max_entries(map), Keep::no, owners);
+}
+
 KernelSide::Rest KernelSide::take_rest() {
   return impl_->read_rest(false);
 }
@@ -246,9 +266,9 @@ uint64_t KernelSide::Impl::idle_tail_of(uint32_t cpu, uint64_t stopped) const {
   return tail - std::min(tail, static_cast<uint64_t>(std::max<int64_t>(counted, 0)));
 }
 
-uint64_t KernelSide::idle_tail(uint64_t stopped) const {
+uint64_t KernelSide::Impl::idle_tail(uint64_t stopped) const {
   uint64_t idle = 0;
-  for (const uint32_t cpu : impl_->sampled) idle += impl_->idle_tail_of(cpu, stopped);
+  for (const uint32_t cpu : sampled) idle += idle_tail_of(cpu, stopped);
   return idle;
 }
 

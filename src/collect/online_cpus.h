@@ -20,7 +20,7 @@ struct CpuAbsence {
     left_out,  // it was offline at the start, came, and nobody opened its clock
   };
   uint32_t cpu = 0;
-  uint64_t from = 0;   // CLOCK_MONOTONIC, ns
+  uint64_t from = 0;   // ns, by the recording's clock
   uint64_t until = 0;  // where it is sampled again
   End end = End::none;
 };

@@ -34,6 +34,8 @@ class Parties {
   // that what counts only in the end counts.
   [[nodiscard]] std::vector<Share> of(uint64_t object, const Owner& owner,
                                       bool finally = false) const;
+  // What is voted for from here on are other objects, at the same addresses perhaps.
+  void begin_anew() { objects_.clear(); }
   [[nodiscard]] uint64_t forgotten() const { return forgotten_; }
 
  private:

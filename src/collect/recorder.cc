@@ -204,15 +204,17 @@ void Recorder::forget_when_objects_worked() {
   }
 }
 
-// Nobody will be found for them any more.
-void Recorder::forget_objects() {
-  for (const auto& [row, c] : objects_) {
+void Recorder::give_up_objects() {
+  for (const auto& [row, c] : std::exchange(objects_, {})) {
     Row to = row;
     to.key.served = 0;
-    forgotten_ += c.samples;
     count(to, c);
   }
-  objects_.clear();
+}
+
+void Recorder::forget_objects() {
+  for (const auto& [row, c] : objects_) forgotten_ += c.samples;
+  give_up_objects();
 }
 
 // Most rows stay as they are, and where they are.

@@ -61,6 +61,8 @@ class Recorder {
   // many are still without.
   using PartiesOf = std::function<std::vector<Parties::Share>(uint64_t object)>;
   size_t resolve_owners(const PartiesOf& parties_of);
+  // Nobody will be found for those that still are.
+  void give_up_objects();
   // Keeps to the limits; after what was added has been charged as far as can be.
   void make_room();
   // Samples that make_room() took the stack from, and those for objects that it forgot.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collect/control.h"
 #include "model/profile.h"
 
 namespace pkprof {
@@ -32,6 +33,7 @@ struct CallOptions {
 
 // How a recording goes, since it began.
 struct Progress {
+  bool paused = false;
   uint64_t duration_ns = 0;
   uint64_t samples = 0;
   uint64_t lost = 0;
@@ -41,7 +43,7 @@ struct Progress {
 struct RecordOptions {
   Target target;
   uint64_t frequency_hz = 997;
-  double seconds = 0;    // 0: until the command ends or a signal comes
+  double seconds = 0;    // of recording; 0: until the command ends or a signal comes
   double budget = 0.01;  // of each CPU's time, for hooks; the sampler costs what frequency_hz asks
   bool threads = false;  // label threads as well as processes
   bool hooks = true;     // false: sampler alone (for benchmarks of the hooks' cost)
@@ -59,7 +61,11 @@ struct RecordOptions {
   // descriptor's end.
   int beside = -1;
   std::function<bool()> ready;
-  // Called once a second or so.
+  // Commands while it goes on; it is paused up to the first one if it begins so. Not where all of
+  // the time is measured, calls are counted or profiles are handed over at intervals.
+  Control* control = nullptr;
+  bool begins_paused = false;
+  // Called once a second or so, and when it is paused.
   std::function<void(const Progress&)> progress;
   // The command's process, when it is executed.
   std::function<void(uint32_t)> started;

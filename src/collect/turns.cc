@@ -84,7 +84,7 @@ size_t Turns::look(CostMeter& cost, uint64_t now) {
     const uint64_t began = thread_ns();
     failed = kernel_.watch(group_, true);
     turning_ns_ += thread_ns() - began;
-    watched_since_ = monotonic_ns();
+    watched_since_ = kernel_.now();
     begin_segment(watched_since_);
     on_ = true;
   }
@@ -97,6 +97,15 @@ size_t Turns::look(CostMeter& cost, uint64_t now) {
 void Turns::begin_anew(uint64_t now) {
   turn_ = budget_.anew();
   next_ = now + (on_ ? turn_.on_ns : 0);
+}
+
+void Turns::pause() {
+  if (on_ || some_stayed_) kernel_.watch(group_, false);
+  some_stayed_ = false;
+}
+
+size_t Turns::go_on() {
+  return on_ ? kernel_.watch(group_, true) : 0;
 }
 
 void Turns::stop(uint64_t now) {

@@ -27,6 +27,10 @@ class Turns {
   [[nodiscard]] bool is_due(uint64_t now) const { return now >= next(); }
   // Ends a turn or a pause that is over. Returns how many hooks could not be attached again.
   size_t look(CostMeter& cost, uint64_t now);
+  // The recording pauses: the hooks are off up to go_on(), and then as they were. No time goes by
+  // meanwhile, by the recording's clock.
+  void pause();
+  size_t go_on();           // returns the same as look()
   void stop(uint64_t now);  // turns the hooks off for good
 
   [[nodiscard]] bool on() const { return on_; }

@@ -18,6 +18,7 @@ Json meta_to_json(const Meta& meta) {
           {"cpus", meta.cpus},
           {"start_unix_ns", meta.start_unix_ns},
           {"duration_ns", meta.duration_ns},
+          {"paused_ns", meta.paused_ns},
           {"frequency_hz", meta.frequency_hz},
           {"sampled_hz", kept_hz(meta)},
           {"samples", {{"taken", meta.samples_taken}, {"lost", meta.samples_lost}}},

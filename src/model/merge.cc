@@ -22,6 +22,7 @@ void merge_meta(Meta& before, const Meta& later) {
   if (before.command.empty()) before.command = later.command;
   before.start_unix_ns = std::min(before.start_unix_ns, later.start_unix_ns);
   before.duration_ns += later.duration_ns;
+  before.paused_ns += later.paused_ns;
   before.samples_taken += later.samples_taken;
   before.samples_lost += later.samples_lost;
   before.cost_kernel_ns += later.cost_kernel_ns;

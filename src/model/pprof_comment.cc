@@ -100,6 +100,7 @@ void meta_to_json(const Meta& meta, Json& to) {
   put(to, "host", meta.host);
   put(to, "command", meta.command);
   put(to, "cpus", meta.cpus);
+  put(to, "paused_ns", meta.paused_ns);
   put(to, "frequency_hz", meta.frequency_hz);
   put(to, "sampled_hz", meta.sampled_hz);
   put(to, "samples_taken", meta.samples_taken);
@@ -130,6 +131,7 @@ Meta meta_from_json(const Json& from) {
             .host = get_text(from, "host"),
             .command = get_text(from, "command"),
             .cpus = static_cast<uint32_t>(get_number(from, "cpus", max_cpus)),
+            .paused_ns = get_number(from, "paused_ns"),
             .frequency_hz = get_number(from, "frequency_hz"),
             .sampled_hz = get_number(from, "sampled_hz"),
             .samples_taken = get_number(from, "samples_taken"),

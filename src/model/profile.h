@@ -132,6 +132,7 @@ struct Meta {
   uint32_t cpus = 0;
   uint64_t start_unix_ns = 0;  // wall-clock time of the start
   uint64_t duration_ns = 0;
+  uint64_t paused_ns = 0;     // not in it: time between its pieces, where it was paused
   uint64_t frequency_hz = 0;  // asked for
   uint64_t sampled_hz = 0;    // kept on average, to stay in the budget; 0: not known
   uint64_t samples_taken = 0;

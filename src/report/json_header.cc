@@ -16,6 +16,7 @@ Json json_header(const Profile& profile, std::string_view schema, By by) {
           {"kernel", meta.kernel},
           {"cpus", meta.cpus},
           {"duration_ns", meta.duration_ns},
+          {"paused_ns", meta.paused_ns},
           {"frequency_hz", meta.frequency_hz},
           {"sampled_hz", kept_hz(meta)},
           {"cpu_ns", profile.cpu_ns()},
