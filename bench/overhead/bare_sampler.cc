@@ -3,14 +3,13 @@
 // on it a BPF program that returns at once. What it costs is what any sampler at that frequency
 // costs on this machine; what pkprof costs beyond is pkprof's own.
 //
-//   bare_sampler HZ [NS [TRACEPOINT…]]
+//   bare_sampler HZ [NS]
 //
 // samples until SIGINT or SIGTERM; prints "ready" once it does. With NS (0: not) the program waits
 // for so long, and does nothing else: what it costs to be interrupted for as long as some other
-// sampler's samples take, whatever it does in the time. On each TRACEPOINT there is a program that
-// returns at once, too: what it costs to look there at all.
+// sampler's samples take, whatever it does in the time.
 //
-// The programs are a few instructions, so they are given as such: no compiler, no object file.
+// The program is a few instructions, so it is given as such: no compiler, no object file.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
@@ -64,18 +63,12 @@ std::vector<bpf_insn> program_code(unsigned long wait_ns) {
   return code;
 }
 
-Fd load_program(bpf_prog_type type, unsigned long wait_ns) {
+Fd load_program(unsigned long wait_ns) {
   const std::vector<bpf_insn> code = program_code(wait_ns);
-  Fd program(bpf_prog_load(type, "bare", "GPL", code.data(), code.size(), nullptr));
+  Fd program(
+      bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "bare", "GPL", code.data(), code.size(), nullptr));
   if (!program.valid()) die("loading the program");
   return program;
-}
-
-// A program at the tracepoint, for as long as it is held.
-Fd look_at(const char* tracepoint, const Fd& program) {
-  Fd link(bpf_raw_tracepoint_open(tracepoint, program.get()));
-  if (!link.valid()) die(tracepoint);
-  return link;
 }
 
 // A clock on the CPU that runs the program; none if there is no such CPU, or it is off.
@@ -103,8 +96,7 @@ int main(int argc, char** argv) {
   const unsigned long hz = argc >= 2 ? std::strtoul(argv[1], nullptr, 10) : 0;
   const unsigned long wait_ns = argc >= 3 ? std::strtoul(argv[2], nullptr, 10) : 0;
   if (hz == 0 || wait_ns > longest_wait_ns) {
-    std::fprintf(stderr, "usage: bare_sampler HZ [NS, at most %lu [TRACEPOINT...]]\n",
-                 longest_wait_ns);
+    std::fprintf(stderr, "usage: bare_sampler HZ [NS, at most %lu]\n", longest_wait_ns);
     return 2;
   }
   const rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
@@ -115,10 +107,7 @@ int main(int argc, char** argv) {
   sigaddset(&ends, SIGTERM);
   sigprocmask(SIG_BLOCK, &ends, nullptr);
 
-  const Fd program = load_program(BPF_PROG_TYPE_PERF_EVENT, wait_ns);
-  std::vector<Fd> links;
-  for (int i = 3; i < argc; ++i)
-    links.push_back(look_at(argv[i], load_program(BPF_PROG_TYPE_RAW_TRACEPOINT, 0)));
+  const Fd program = load_program(wait_ns);
   std::vector<Fd> events;
   for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu) {
     Fd event = sample(cpu, hz, program);

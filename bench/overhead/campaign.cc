@@ -14,6 +14,10 @@ namespace {
 constexpr double kTrialSeconds = 0.5;
 // After a profiler has ended, until what it leaves to the kernel to clear away is gone, too.
 constexpr double kGoneSeconds = 0.3;
+// The same after one was turned on or off: its hooks are in the kernel's code, or out of it.
+constexpr double kTurnedSeconds = 0.03;
+// Of a slice of a profiler that was started for it: to get there takes seconds in any case.
+constexpr double kSliceOfStartSeconds = 1;
 
 // None where this machine has none, which was told when the campaign began.
 std::optional<Awake> awake_for(const Workload& workload) {
@@ -93,6 +97,7 @@ Result<> Campaign::prepare() {
   info.lead = plan_.lead;
   info.settle = plan_.settle;
   info.rounds = plan_.rounds;
+  info.turns = plan_.turns;
   const auto awake = Awake::hold();
   info.awake = awake.has_value();
   if (!awake) std::fprintf(stderr, "overhead: %s\n", awake.error().message.c_str());
@@ -121,9 +126,9 @@ void Campaign::failed(const Slice& slice, const std::string& why) {
   emit_(to_line(Failure{slice, why}));
 }
 
-bool Campaign::plain_slice(Load& load, Slice slice) {
+bool Campaign::plain_slice(Load& load, Slice slice, double seconds) {
   slice.variant = kPlain;
-  const auto value = load.measure(plan_.seconds, stop_);
+  const auto value = load.measure(seconds, stop_);
   if (stop_) return false;  // Ctrl-C goes to the load, too
   if (!value) {
     failed(slice, value.error().message);
@@ -134,16 +139,72 @@ bool Campaign::plain_slice(Load& load, Slice slice) {
   return true;
 }
 
-// A profiler that fails fails alone. False: the load has failed, or all is to stop.
-bool Campaign::turn(Load& load, const Variant& variant, Slice slice) {
+// A profiler that fails fails alone.
+std::optional<Profiler> Campaign::start(const Variant& variant, const Slice& slice) {
   auto profiler = Profiler::start(variant, stage_, slice.hz, plan_.settle);
-  if (!profiler) {
-    if (!stop_) failed(slice, profiler.error().message);
+  if (profiler) return std::move(*profiler);
+  if (!stop_) failed(slice, profiler.error().message);
+  return {};
+}
+
+bool Campaign::turn(Load& load, Resident& resident, Slice slice) {
+  const auto give_up = [&](const std::string& why) {
+    if (!stop_) failed(slice, why);
+    resident.profiler.reset();
     return !stop_;
-  }
+  };
+  if (auto on = resident.profiler->turn(true); !on) return give_up(on.error().message);
+  Load::pass(kTurnedSeconds, stop_);
   const auto value = load.measure(plan_.seconds, stop_);
-  if (stop_) return false;
   // A slice under a profiler that was not there any more is none.
+  auto off = resident.profiler->check();
+  if (off) off = resident.profiler->turn(false);
+  if (stop_) return false;
+  if (!value) {
+    failed(slice, value.error().message);
+    return false;
+  }
+  if (!off) return give_up(off.error().message);
+  slice.value = *value;
+  emit_(to_line(slice));
+  Load::pass(kTurnedSeconds, stop_);
+  return plain_slice(load, slice, plan_.seconds);
+}
+
+void Campaign::by_switching(Load& load, Slice slice) {
+  std::vector<Resident> residents;
+  for (const Variant& variant : plan_.variants) {
+    if (stop_) return;
+    slice.variant = variant.info.name;
+    Resident resident{&variant, start(variant, slice)};
+    if (!resident.profiler) continue;
+    if (auto off = resident.profiler->turn(false); !off) {
+      failed(slice, off.error().message);
+    } else {
+      residents.push_back(std::move(resident));
+    }
+  }
+  bool well = plain_slice(load, slice, plan_.seconds);
+  for (slice.turn = 1; well && slice.turn <= plan_.turns; ++slice.turn) {
+    for (size_t i = 0; well && i < residents.size(); ++i) {
+      Resident& resident = residents[rotated(i, slice.turn + slice.round, residents.size())];
+      slice.variant = resident.variant->info.name;
+      if (resident.profiler) well = turn(load, resident, slice);
+    }
+  }
+  for (Resident& resident : residents) {
+    if (!resident.profiler) continue;
+    slice.variant = resident.variant->info.name;
+    if (auto ended = resident.profiler->stop(); !ended && !stop_)
+      failed(slice, ended.error().message);
+  }
+}
+
+bool Campaign::turn_of_its_own(Load& load, const Variant& variant, Slice slice) {
+  auto profiler = start(variant, slice);
+  if (!profiler) return !stop_;
+  const auto value = load.measure(kSliceOfStartSeconds, stop_);
+  if (stop_) return false;
   const auto ended = profiler->stop();
   if (!value || !ended) {
     failed(slice, (value ? ended.error() : value.error()).message);
@@ -153,11 +214,23 @@ bool Campaign::turn(Load& load, const Variant& variant, Slice slice) {
     emit_(to_line(slice));
   }
   Load::pass(kGoneSeconds, stop_);
-  return plain_slice(load, slice);
+  return plain_slice(load, slice, kSliceOfStartSeconds);
+}
+
+void Campaign::by_starting(Load& load, Slice slice) {
+  bool well = plain_slice(load, slice, kSliceOfStartSeconds);
+  for (slice.turn = 1; well && slice.turn <= plan_.starts; ++slice.turn) {
+    for (size_t i = 0; well && i < plan_.variants.size(); ++i) {
+      const Variant& variant =
+          plan_.variants[rotated(i, slice.turn + slice.round, plan_.variants.size())];
+      slice.variant = variant.info.name;
+      well = turn_of_its_own(load, variant, slice);
+    }
+  }
 }
 
 void Campaign::under_load(const Workload& workload, int hz, int round) {
-  Slice slice{workload.info.name, hz, kPlain, round};
+  const Slice slice{workload.info.name, hz, kPlain, round};
   const auto awake = awake_for(workload);
   auto load = workload.start(stage_);
   if (!load) {
@@ -165,14 +238,10 @@ void Campaign::under_load(const Workload& workload, int hz, int round) {
     return;
   }
   Load::pass(plan_.lead, stop_);
-  bool well = plain_slice(*load, slice);
-  for (size_t i = 0; i < plan_.variants.size() && !stop_; ++i) {
-    const Variant& variant = plan_.variants[rotated(i, round, plan_.variants.size())];
-    slice.variant = variant.info.name;
-    if (well)
-      well = turn(*load, variant, slice);
-    else
-      failed(slice, "the load had ended before");
+  if (workload.maps) {
+    by_starting(*load, slice);
+  } else {
+    by_switching(*load, slice);
   }
 }
 

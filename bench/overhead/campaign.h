@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measurement. In each round, for each frequency and workload: the load is started, and while
-// it goes on profilers come and go over it, one after the other. It has a slice under each, and one
-// under none before the first, between any two and after the last. So what differs from one start
-// of a load to the next (how two ends of a connection settle) is the same for all that is compared,
-// and the machine has had seconds to drift, not minutes. The order of the profilers rotates from
-// round to round. CPUs do not halt meanwhile (awake.h), but for workloads that say so.
+// it goes on the profilers are started, measured for a while and turned off. Then each has its
+// turns, in an order that rotates: it is turned on, has a slice of the load, and is turned off.
+// Between any two is a slice under none. So what differs from one start of a load to the next (how
+// two ends of a connection settle) is the same for all that is compared, and the machine has had
+// tenths of a second to drift. Where a profiler that is off still costs (Workload::maps) it is
+// started and ended for each of its turns, which takes seconds. CPUs do not halt meanwhile
+// (awake.h), but for workloads that say so.
 #pragma once
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,10 +28,12 @@ struct Plan {
   std::vector<Workload> workloads;
   std::vector<Variant> variants;  // "plain" is always measured
   std::vector<int> frequencies;
-  int rounds = 11;
-  double seconds = 1;  // of a slice
-  double lead = 1;     // between the start of a load and its first slice
-  double settle = 1;   // between a profiler's attaching and its slice
+  int rounds = 3;
+  int turns = 10;        // of each profiler in a round
+  int starts = 2;        // the same where it is started for each
+  double seconds = 0.3;  // of a slice
+  double lead = 1;       // between the start of a load and its first slice
+  double settle = 1.5;   // between a profiler's attaching and its first slice
 };
 
 class Campaign {
@@ -47,8 +52,17 @@ class Campaign {
   void keep_usable_variants();
   void skip(const std::string& name, const std::string& why);
   void under_load(const Workload& workload, int hz, int round);
-  [[nodiscard]] bool turn(Load& load, const Variant& variant, Slice slice);
-  [[nodiscard]] bool plain_slice(Load& load, Slice slice);
+  struct Resident {
+    const Variant* variant = nullptr;
+    std::optional<Profiler> profiler;  // none once it has failed
+  };
+  void by_switching(Load& load, Slice slice);
+  void by_starting(Load& load, Slice slice);
+  // In these: false when the load has failed, or all is to stop.
+  [[nodiscard]] bool turn(Load& load, Resident& resident, Slice slice);
+  [[nodiscard]] bool turn_of_its_own(Load& load, const Variant& variant, Slice slice);
+  [[nodiscard]] bool plain_slice(Load& load, Slice slice, double seconds);
+  [[nodiscard]] std::optional<Profiler> start(const Variant& variant, const Slice& slice);
   void failed(const Slice& slice, const std::string& why);
 
   Plan plan_;

@@ -12,7 +12,8 @@ Json place_of(const Slice& slice, const char* first) {
   return {{first, slice.workload},
           {"hz", slice.hz},
           {"variant", slice.variant},
-          {"round", slice.round}};
+          {"round", slice.round},
+          {"turn", slice.turn}};
 }
 
 // What came out of a program may hold anything: never a reason not to write the line.
@@ -31,6 +32,7 @@ RunInfo read_info(const Json& json) {
   info.lead = json.value("lead", 0.0);
   info.settle = json.value("settle", 0.0);
   info.rounds = json.value("rounds", 0);
+  info.turns = json.value("turns", 0);
   info.awake = json.value("awake", false);
   info.tools = json.value("tools", std::vector<std::string>());
   for (const Json& w : json.value("workloads", Json::array())) {
@@ -44,8 +46,8 @@ RunInfo read_info(const Json& json) {
 }
 
 Slice read_slice(const Json& json, const char* first) {
-  return {json.at(first), json.at("hz"), json.at("variant"), json.at("round"),
-          json.value("value", 0.0)};
+  return {json.at(first),   json.at("hz"),         json.at("variant"),
+          json.at("round"), json.value("turn", 0), json.value("value", 0.0)};
 }
 
 void read_line(const Json& json, std::vector<Run>& runs) {
@@ -85,6 +87,7 @@ std::string to_line(const RunInfo& info) {
                  {"lead", info.lead},
                  {"settle", info.settle},
                  {"rounds", info.rounds},
+                 {"turns", info.turns},
                  {"awake", info.awake},
                  {"tools", info.tools},
                  {"workloads", workloads},

@@ -5,11 +5,13 @@
 //   {"run":{…}}                                            a run begins: machine, tools, what is
 //   what
 //   {"skipped":"perf","why":"…"}                           a variant or workload that is not in it
-//   {"workload":"udp","hz":997,"variant":"perf","round":3,"value":411230.5}     per second
-//   {"failed":"udp","hz":997,"variant":"perf","round":4,"why":"…"}
+//   {"workload":"udp","hz":997,"variant":"perf","round":3,"turn":1,"value":411230.5}   per
+//   second
+//   {"failed":"udp","hz":997,"variant":"perf","round":4,"turn":7,"why":"…"}
 //
 // Slices with the same workload, frequency and round had one load under them, that went on from the
-// first to the last; "plain" ones had no profiler. The order matters: a slice is compared with the
+// first to the last; "plain" ones had no profiler. Within a round each profiler has its turn
+// several times; where there is no "turn", once. The order matters: a slice is compared with the
 // plain ones nearest before and after it. Runs may follow each other in one file; rounds of
 // different runs are different rounds. Keys may be added; readers pass over lines and keys that
 // they do not know.
@@ -30,6 +32,7 @@ struct Slice {
   int hz = 0;
   std::string variant;
   int round = 0;
+  int turn = 0;
   double value = 0;  // operations (or bytes) a second
 };
 
@@ -64,7 +67,8 @@ struct RunInfo {
   int memory_mb = 0;
   double seconds = 0;  // a slice's length
   double lead = 0;     // of a load before its first slice
-  double settle = 0;   // of a profiler before its slice
+  double settle = 0;   // of a profiler before its first slice
+  int turns = 0;       // of each profiler in a round
   int rounds = 0;      // asked for; there may be fewer
   bool awake = false;  // CPUs did not halt (awake.h)
   std::vector<std::string> tools;

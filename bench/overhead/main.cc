@@ -156,12 +156,18 @@ int run(int argc, char** argv) {
   Options options;
   Plan& plan = options.plan;
   plan.frequencies = {99, 997, 3989};
-  app.add("--rounds", plan.rounds, "Rounds; medians are over them").range(1, 10000).show_default();
+  app.add("--rounds", plan.rounds, "Rounds: starts of each load").range(1, 10000).show_default();
+  app.add("--turns", plan.turns, "Turns of each profiler in a round; medians are over them")
+      .range(1, 10000)
+      .show_default();
+  app.add("--starts", plan.starts, "The same, for loads where it is started for each turn")
+      .range(1, 10000)
+      .show_default();
   app.add("--seconds", plan.seconds, "Length of a slice").range(0.05, 3600.0).show_default();
   app.add("--lead", plan.lead, "Seconds between a load's start and its first slice")
       .range(0.0, 60.0)
       .show_default();
-  app.add("--settle", plan.settle, "Seconds that a profiler samples before its slice")
+  app.add("--settle", plan.settle, "Seconds that a profiler samples before its first slice")
       .range(0.0, 60.0)
       .show_default();
   app.add("--workloads", options.workloads, "Only these: udp,nginx").separated_by(',');

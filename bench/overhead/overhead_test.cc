@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made of a log: slices find the plain ones beside them, medians are taken over rounds, and
+// What is made of a log: slices find the plain ones beside them, medians are taken over turns, and
 // the page says what the log says. The logs here are made up, to have known answers.
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace pkprof::overhead {
 namespace {
 
 Slice slice(const char* variant, int round, double value, int hz = 997) {
-  return {"udp", hz, variant, round, value};
+  return {.workload = "udp", .hz = hz, .variant = variant, .round = round, .value = value};
 }
 
 Run run_of(std::vector<Slice> slices) {
@@ -48,7 +48,7 @@ TEST(Summary, ComparesWithTheMeanOfThePlainSlicesBeforeAndAfter) {
                                  slice("pkprof", 1, 120), slice(kPlain, 1, 140)})});
   EXPECT_NEAR(summary.ratio("udp", 997, "bare")->median, 110.0 / 120, 1e-12);
   EXPECT_NEAR(summary.ratio("udp", 997, "pkprof")->median, 1, 1e-12);
-  EXPECT_EQ(summary.ratio("udp", 997, "bare")->rounds, 1u);
+  EXPECT_EQ(summary.ratio("udp", 997, "bare")->turns, 1u);
   EXPECT_FALSE(summary.ratio("udp", 99, "bare"));
   EXPECT_FALSE(summary.ratio("tcp", 997, "bare"));
   EXPECT_EQ(summary.frequencies(), std::set<int>{997});
@@ -64,7 +64,7 @@ TEST(Summary, RunsAreNotComparedWithEachOther) {
   const Summary summary({run_of({slice(kPlain, 1, 100), slice("bare", 1, 90)}),
                          run_of({slice(kPlain, 1, 1000), slice("bare", 1, 800)})});
   const auto spread = summary.ratio("udp", 997, "bare");
-  EXPECT_EQ(spread->rounds, 2u);
+  EXPECT_EQ(spread->turns, 2u);
   EXPECT_NEAR(spread->median, 0.85, 1e-12);
 }
 
@@ -73,7 +73,7 @@ TEST(Summary, LoadsAreNotComparedWithEachOther) {
       {run_of({slice(kPlain, 1, 100), slice("bare", 1, 90), slice(kPlain, 2, 200),
                slice("bare", 2, 180), slice(kPlain, 2, 300, 99), slice(kPlain, 3, 400)})});
   const auto spread = summary.ratio("udp", 997, "bare");
-  EXPECT_EQ(spread->rounds, 2u);
+  EXPECT_EQ(spread->turns, 2u);
   EXPECT_NEAR(spread->low, 0.9, 1e-12);
   EXPECT_NEAR(spread->high, 0.9, 1e-12);
   EXPECT_FALSE(summary.ratio("udp", 997, kPlain));
@@ -83,13 +83,13 @@ TEST(Summary, NoiseIsPlainAgainstItsNeighbours) {
   const Summary summary(
       {run_of({slice(kPlain, 1, 100), slice(kPlain, 1, 99), slice(kPlain, 1, 120)})});
   const auto noise = summary.ratio("udp", 997, kPlain);
-  EXPECT_EQ(noise->rounds, 1u);
+  EXPECT_EQ(noise->turns, 1u);
   EXPECT_NEAR(noise->median, 0.9, 1e-12);
   EXPECT_NEAR(summary.plain("udp")->median, 100, 1e-12);
 }
 
-// Rounds in which the machine was slow are slow for both: the difference is not.
-TEST(Summary, DifferencesAreTakenRoundByRound) {
+// Turns in which the machine was slow are slow for both: the difference is not.
+TEST(Summary, DifferencesAreTakenTurnByTurn) {
   std::vector<Slice> slices;
   for (int round = 1; round <= 9; ++round) {
     const double drift = round % 2 ? 0 : 0.2;
@@ -98,10 +98,24 @@ TEST(Summary, DifferencesAreTakenRoundByRound) {
     slices.push_back(slice("pkprof", round, 100 * (0.97 - drift) - 0.1 * round));
   }
   const auto gap = Summary({run_of(slices)}).under("udp", 997, "pkprof", "bare");
-  EXPECT_EQ(gap->rounds, 9u);
+  EXPECT_EQ(gap->turns, 9u);
   EXPECT_NEAR(gap->median, 0.015, 1e-9);
   EXPECT_NEAR(gap->from, 0.012, 1e-9);  // the second and the second last of nine
   EXPECT_NEAR(gap->to, 0.018, 1e-9);
+}
+
+TEST(Summary, ARoundHasSeveralTurns) {
+  auto run = run_of({slice(kPlain, 1, 100), slice("bare", 1, 90), slice(kPlain, 1, 100),
+                     slice("bare", 1, 98), slice(kPlain, 1, 100), slice("pkprof", 1, 96),
+                     slice(kPlain, 1, 100)});
+  run.slices[1].turn = 1;
+  run.slices[3].turn = run.slices[5].turn = 2;
+  const Summary summary({run});
+  EXPECT_EQ(summary.ratio("udp", 997, "bare")->turns, 2u);
+  EXPECT_NEAR(summary.ratio("udp", 997, "bare")->median, 0.94, 1e-12);
+  const auto gap = summary.under("udp", 997, "pkprof", "bare");
+  EXPECT_EQ(gap->turns, 1u);
+  EXPECT_NEAR(gap->median, 0.02, 1e-12);
 }
 
 TEST(Targets, AnIntervalAcrossTheLimitIsNotCertain) {
@@ -110,17 +124,19 @@ TEST(Targets, AnIntervalAcrossTheLimitIsNotCertain) {
   EXPECT_EQ(verdict(target, {9, 0.005, 0.002, 0.02}), "met, not certain");
   EXPECT_EQ(verdict(target, {9, 0.015, 0.002, 0.02}), "missed, not certain");
   EXPECT_EQ(verdict(target, {9, 0.015, 0.012, 0.02}), "missed");
-  EXPECT_EQ(verdict(target, {5, 0.005, 0.002, 0.009}), "too few rounds");
+  EXPECT_EQ(verdict(target, {5, 0.005, 0.002, 0.009}), "too few");
 }
 
 TEST(Log, IsReadBackAsItWasWritten) {
   auto run = run_of({slice(kPlain, 1, 123.25), slice("bare", 1, 0.5)});
+  run.slices[1].turn = 3;
   run.skipped = {{"nginx", "it \"is\" not\ninstalled"}};
   run.failures = {{slice("bare", 2, 0), "gone \xff"}};
   run.info.cpus = 2;
   run.info.seconds = 0.5;
   run.info.lead = 2;
   run.info.settle = 1.5;
+  run.info.turns = 10;
   run.info.awake = true;
   const auto runs = parse_log(log_of(run) + "{\"later\":1}\n\n" + log_of(run));
   ASSERT_TRUE(runs) << runs.error().message;
@@ -130,11 +146,13 @@ TEST(Log, IsReadBackAsItWasWritten) {
   EXPECT_EQ(back.info.seconds, 0.5);
   EXPECT_EQ(back.info.lead, 2);
   EXPECT_EQ(back.info.settle, 1.5);
+  EXPECT_EQ(back.info.turns, 10);
   EXPECT_TRUE(back.info.awake);
   EXPECT_EQ(back.info.workloads.front().unit, "packets/s");
   ASSERT_EQ(back.slices.size(), 2u);
   EXPECT_EQ(back.slices[0].value, 123.25);
   EXPECT_EQ(back.slices[1].hz, 997);
+  EXPECT_EQ(back.slices[1].turn, 3);
   EXPECT_EQ(back.skipped.front().why, "it \"is\" not\ninstalled");
   EXPECT_EQ(back.failures.front().slice.variant, "bare");
 }
@@ -155,7 +173,7 @@ TEST(Page, SaysWhatTheLogSays) {
   for (const char* line :
        {"2026-01-01: Linux 6.1",
         "| UDP flood | 50.0 k packets/s | – | 0.980 (0.980–0.980) | 0.978 (0.978–0.978) |",
-        "| UDP flood | pkprof | bare | 0.002 (0.002 to 0.002) | 1 | 0.01 | too few rounds |",
+        "| UDP flood | pkprof | bare | 0.002 (0.002 to 0.002) | 1 | 0.01 | too few |",
         "| about 0.40 | about 0.20 | 0.980 | 0.978 | – |",
         "`perf` was skipped: perf is not installed",
         "`udp` with `pkprof`: 1 slices failed; the last: a \\| and &lt;b>"}) {
@@ -181,7 +199,7 @@ TEST(Table, SaysWhatTheLogSays) {
   run.skipped = {{"perf", "perf is not installed"}};
   const std::string table = table_text({run});
   for (const char* part : {"UDP flood, 997 Hz: 50.0 k packets/s without", "0.980", "0.960",
-                           "-0.020 to bare (-0.020 ... -0.020), limit -0.01: too few rounds",
+                           "-0.020 to bare (-0.020 ... -0.020), limit -0.01: too few",
                            "skipped: perf: perf is not installed"}) {
     EXPECT_NE(table.find(part), std::string::npos) << part << "\nis not in\n" << table;
   }

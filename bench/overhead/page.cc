@@ -99,6 +99,7 @@ std::string runs_text(const std::vector<Run>& runs, const Summary& summary) {
         "slices of " + number(i.seconds) + " s" +
         (i.lead > 0 ? " after " + number(i.lead) + " s of the load" : "") +
         (i.settle > 0 ? " and " + number(i.settle) + " s of the profiler's sampling" : "") +
+        (i.turns > 0 ? ", " + std::to_string(i.turns) + " turns a round" : "") +
         (i.awake ? "; idle CPUs do not halt" : "; idle CPUs halt");
     for (const std::string& tool : i.tools) how += "; " + clean(tool);
     int rounds = 0;
@@ -132,10 +133,6 @@ std::string diagnostics_text(const std::vector<Run>& runs) {
           " *wait* does nothing, either, but takes 25 us for it, as long as a sample of a kernel "
           "stack takes where the workload has filled the caches: what it costs to be interrupted "
           "for so long, whatever is done meanwhile.";
-    if (v.name == "looks")
-      out +=
-          " *looks* is *bare* with an empty program at each of the four tracepoints that pkprof "
-          "has hooks on and a packet of the flood passes: what it costs to look there at all.";
   }
   return out;
 }
@@ -160,7 +157,7 @@ std::string ratios_text(const std::vector<Run>& runs, const Summary& summary, in
 }
 
 std::string targets_text(const std::vector<Run>& runs, const Summary& summary, int hz) {
-  std::string out = header({"workload", "", "under", "by", "rounds", "at most", ""});
+  std::string out = header({"workload", "", "under", "by", "turns", "at most", ""});
   bool any = false;
   for (const WorkloadInfo& w : workloads_of(runs)) {
     for (const Target& t : targets_for(w.name)) {
@@ -170,7 +167,7 @@ std::string targets_text(const std::vector<Run>& runs, const Summary& summary, i
       std::array<char, 20> limit = {};
       std::snprintf(limit.data(), limit.size(), "%.2f", t.limit);
       out += row({clean(w.title), t.variant, t.reference, gap_text(*gap),
-                  std::to_string(gap->rounds), limit.data(), verdict(t, *gap)});
+                  std::to_string(gap->turns), limit.data(), verdict(t, *gap)});
     }
   }
   return any ? out : "";
@@ -232,11 +229,18 @@ std::string page_text(const std::vector<Run>& runs) {
       "a ratio to their throughput under none. How to measure it on a machine of your own: "
       "`bench/README.md`.\n\n" +
       runs_text(runs, summary) +
-      "\nA load is started, and while it goes on one profiler after the other is started over it, "
-      "has a slice of the time and is ended, in an order that rotates from round to round; before, "
-      "between and after them are slices under none. So all that is compared had the same load, "
-      "seconds apart. A slice counts as its ratio to the mean of the slices under none next to it. "
-      "Each figure is the median over rounds, with the quartiles in brackets. *noise* is the same "
+      "\nA load is started, and while it goes on the profilers are started over it, sample for a "
+      "while and are turned off: `pkprof record` by its `--control`, which takes its hooks out, "
+      "and "
+      "all of them by disabling their events of perf's. Then each has its turns: it is turned on, "
+      "has a slice of the time and is turned off, "
+      "in an order that rotates; between any two are slices under none. So all that is compared "
+      "had "
+      "the same load, tenths of a second apart. Loads that map files all the time (fork + exec, "
+      "compile-like) pay for a profiler that is off, too, where it hears of mappings: there it is "
+      "started for each turn and ended after it, which is seconds apart. A slice counts as its "
+      "ratio to the mean of the slices under none next to it. "
+      "Each figure is the median over turns, with the quartiles in brackets. *noise* is the same "
       "for a slice under none, compared with those before and after it: differences between single "
       "slices that are smaller mean nothing. "
       "Where CPUs do not halt (`/dev/cpu_dma_latency` is 0 for as long as a load goes on, but for "
@@ -254,10 +258,10 @@ std::string page_text(const std::vector<Run>& runs) {
       "At 997 Hz pkprof's throughput may be at most 0.01 under that of a bare sampler; with hooks "
       "that have no pauses (`--budget 100`; those on packets that samples do not need rest, see "
       "ATTRIBUTION.md) at most 0.04 under it where hooks run most, in the UDP flood; and nowhere "
-      "more than 0.01 under `perf record -a -g`. Differences are taken round by "
-      "round; in brackets where their median lies with 95 % confidence, and \"not certain\" where "
+      "more than 0.01 under `perf record -a -g`. Differences are taken turn by "
+      "turn; in brackets where their median lies with 95 % confidence, and \"not certain\" where "
       "the limit lies in there, too. Less than zero: pkprof was the faster. Of fewer than six "
-      "rounds nothing can be said with that confidence.\n";
+      "turns nothing can be said with that confidence.\n";
   for (const int hz : summary.frequencies()) {
     const std::string table = targets_text(runs, summary, hz);
     if (!table.empty()) out += "\n### " + std::to_string(hz) + " Hz\n\n" + table;

@@ -17,9 +17,6 @@ using testnet::Argv;
 constexpr auto kAttachLimit = 20s;
 // What a sample takes under a load that fills the caches: most of it, to walk a kernel stack.
 constexpr const char* kWaitNs = "25000";
-// Where the network's data passes: of the tracepoints that pkprof looks at, those that run most.
-constexpr const char* kLookedAt[] = {"net_dev_queue", "netif_receive_skb", "sk_data_ready",
-                                     "sock_recv_length"};
 constexpr auto kEndLimit = 60s;  // perf reads all that it has recorded once more
 
 void pause(std::chrono::duration<double> time) {
@@ -50,6 +47,11 @@ long held_clocks(pid_t pid, Clock clock) {
   return count;
 }
 
+Variant pkprof(VariantInfo info) {
+  const std::string result = info.name + ".pb.gz";
+  return {std::move(info), "", result, Clock::link, true};
+}
+
 }  // namespace
 
 Argv Variant::argv(const Stage& stage, int hz) const {
@@ -58,11 +60,6 @@ Argv Variant::argv(const Stage& stage, int hz) const {
   const std::string ours = stage.bin("pkprof");
   if (info.name == "bare") return {stage.bin("bare_sampler"), rate};
   if (info.name == "wait") return {stage.bin("bare_sampler"), rate, kWaitNs};
-  if (info.name == "looks") {
-    Argv argv = {stage.bin("bare_sampler"), rate, "0"};
-    argv.insert(argv.end(), std::begin(kLookedAt), std::end(kLookedAt));
-    return argv;
-  }
   if (info.name == "pkprof") return {ours, "record", "-a", "-F", rate, "-o", file};
   if (info.name == "pkprof-100") {
     return {ours, "record", "-a", "-F", rate, "--budget", "100", "-o", file};
@@ -82,16 +79,9 @@ std::vector<Variant> all_variants() {
       {{kPlain, ""}, "", ""},
       {{"bare", "bare_sampler HZ"}, "", ""},
       {{"wait", "bare_sampler HZ 25000"}, "", ""},
-      {{"looks", "bare_sampler HZ 0 TRACEPOINT…"}, "", ""},
-      {{"pkprof", "pkprof record -a -F HZ -o FILE"}, "", "pkprof.pb.gz", Clock::link},
-      {{"pkprof-100", "pkprof record -a -F HZ --budget 100 -o FILE"},
-       "",
-       "pkprof-100.pb.gz",
-       Clock::link},
-      {{"sampler", "pkprof record -a -F HZ --no-attribution -o FILE"},
-       "",
-       "sampler.pb.gz",
-       Clock::link},
+      pkprof({"pkprof", "pkprof record -a -F HZ -o FILE"}),
+      pkprof({"pkprof-100", "pkprof record -a -F HZ --budget 100 -o FILE"}),
+      pkprof({"sampler", "pkprof record -a -F HZ --no-attribution -o FILE"}),
       {{"perf", "perf record -a -g -F HZ -o FILE"}, "perf", "perf.data"},
       {{"bpftrace", "bpftrace -e 'profile:hz:HZ { @[kstack, ustack] = count(); }'"},
        "bpftrace",
@@ -108,10 +98,18 @@ Result<Profiler> Profiler::start(const Variant& variant, const Stage& stage, int
       "sh",      errors, output};
   const Argv command = variant.argv(stage, hz);
   argv.insert(argv.end(), command.begin(), command.end());
+  std::optional<ControlFifos> control;
+  if (variant.controlled) {
+    auto made = ControlFifos::make(stage.dir().file(variant.info.name));
+    if (!made) return std::unexpected(made.error());
+    control.emplace(std::move(*made));
+    argv.insert(argv.end(), {"--control", control->setting()});
+  }
   auto child = testnet::Child::spawn(argv);
   if (!child) return std::unexpected(child.error());
   Profiler profiler(std::move(*child),
                     variant.result.empty() ? "" : stage.dir().file(variant.result), errors);
+  profiler.control_ = std::move(control);
   const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
   const auto limit = std::chrono::steady_clock::now() + kAttachLimit;
   while (held_clocks(profiler.child_.pid(), variant.clock) < cpus) {
@@ -139,6 +137,32 @@ std::string Profiler::complaint() const {
   return last.empty() ? "" : ": " + last;
 }
 
+// Whether it did what it was told, its clocks tell.
+Result<> Profiler::turn(bool on) {
+  if (!events_) {
+    auto events = PerfEvents::of(child_.pid());
+    if (!events) return std::unexpected(events.error());
+    events_.emplace(std::move(*events));
+  }
+  const auto before = events_->counted();
+  if (!before) return std::unexpected(before.error());
+  if (on && *before != counted_) return fail("its clocks ran while it was off");
+  if (!on && *before == counted_) return fail("its clocks did not run while it was on");
+  if (on)
+    if (auto r = events_->enable(true); !r) return r;
+  if (control_)
+    if (auto r = control_->say(on ? "enable" : "disable"); !r) return r;
+  if (on) {
+    counted_ = *before;
+    return {};
+  }
+  if (auto r = events_->enable(false); !r) return r;
+  const auto after = events_->counted();
+  if (!after) return std::unexpected(after.error());
+  counted_ = *after;
+  return {};
+}
+
 Result<> Profiler::check() {
   const auto status = child_.wait(0ms);
   if (!status) return {};  // it is still there
@@ -147,6 +171,7 @@ Result<> Profiler::check() {
 
 Result<> Profiler::stop() {
   if (auto well = check(); !well) return well;
+  events_.reset();
   kill(child_.pid(), SIGINT);
   const auto status = child_.wait(kEndLimit);
   if (!status) return fail("it did not end when told to");

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "log.h"
 #include "stage.h"
+#include "switch.h"
 
 namespace pkprof::overhead {
 
@@ -22,6 +23,7 @@ struct Variant {
   std::string needs;   // a program of the system, or "" for one of ours
   std::string result;  // name of the file that it writes, or ""
   Clock clock = Clock::event;
+  bool controlled = false;  // it has more in the kernel than events, and --control to take it out
 
   [[nodiscard]] testnet::Argv argv(const Stage& stage, int hz) const;
 };
@@ -39,6 +41,8 @@ class Profiler {
   Profiler& operator=(Profiler&&) = delete;
   ~Profiler();
 
+  // While it is off nothing of it is at work in the kernel, and its process sleeps.
+  [[nodiscard]] Result<> turn(bool on);
   // An error if it has ended, with what it said.
   [[nodiscard]] Result<> check();
   // Ends it as Ctrl-C does, and waits. An error if it was not well.
@@ -50,8 +54,11 @@ class Profiler {
   [[nodiscard]] std::string complaint() const;
 
   testnet::Child child_;
-  std::string result_;  // file that it writes
-  std::string errors_;  // file that has its standard error
+  std::optional<ControlFifos> control_;
+  std::optional<PerfEvents> events_;  // once it was turned off,
+  uint64_t counted_ = 0;              // and what they had counted when it was last turned on or off
+  std::string result_;                // file that it writes
+  std::string errors_;                // file that has its standard error
 };
 
 }  // namespace pkprof::overhead

@@ -73,7 +73,7 @@ void Summary::add(size_t run, const std::vector<Slice>& slices) {
       if (is_plain) {
         noise_[workload].push_back(s->value / *without);
       } else {
-        ratios_[{workload, s->hz, s->variant}][{run, s->round}] = s->value / *without;
+        ratios_[{workload, s->hz, s->variant}][{run, s->round, s->turn}] = s->value / *without;
       }
     }
   }
@@ -89,7 +89,7 @@ std::optional<Spread> Summary::ratio(const std::string& workload, int hz,
   const auto found = ratios_.find({workload, hz, variant});
   if (found == ratios_.end()) return {};
   std::vector<double> values;
-  for (const auto& [round, value] : found->second) values.push_back(value);
+  for (const auto& [turn, value] : found->second) values.push_back(value);
   return spread_of(std::move(values));
 }
 
@@ -105,8 +105,8 @@ std::optional<Gap> Summary::under(const std::string& workload, int hz, const std
   const auto theirs = ratios_.find({workload, hz, reference});
   if (ours == ratios_.end() || theirs == ratios_.end()) return {};
   std::vector<double> differences;
-  for (const auto& [round, value] : ours->second) {
-    const auto match = theirs->second.find(round);
+  for (const auto& [turn, value] : ours->second) {
+    const auto match = theirs->second.find(turn);
     if (match != theirs->second.end()) differences.push_back(match->second - value);
   }
   if (differences.empty()) return {};

@@ -3,8 +3,8 @@
 //
 // Machines are noisy, and drift: so a slice is worth something only beside the plain slices of the
 // same load next to it in time, before and after (their mean), and only in numbers. Of such ratios
-// the median counts; the quartiles tell how they are spread. Two variants are compared round by
-// round, where they had the same load, and so most of the noise in common.
+// the median counts; the quartiles tell how they are spread. Two variants are compared turn by
+// turn, where they had the same load at nearly the same time, and so most of the noise in common.
 #pragma once
 
 #include <cstddef>
@@ -23,17 +23,17 @@ namespace pkprof::overhead {
 [[nodiscard]] double quantile(const std::vector<double>& sorted, double share);
 
 struct Spread {
-  size_t rounds = 0;
+  size_t turns = 0;
   double low = 0;  // lower quartile
   double median = 0;
   double high = 0;
 };
 
-// How much lower one ratio is than another: the median over rounds, and where that median lies with
-// 95 % confidence, whatever the distribution (between order statistics; under six rounds: between
+// How much lower one ratio is than another: the median over turns, and where that median lies with
+// 95 % confidence, whatever the distribution (between order statistics; under six: between
 // the smallest and the largest).
 struct Gap {
-  size_t rounds = 0;
+  size_t turns = 0;
   double median = 0;
   double from = 0;
   double to = 0;
@@ -56,10 +56,10 @@ class Summary {
 
  private:
   using Key = std::tuple<std::string, int, std::string>;  // workload, hz, variant
-  using Round = std::pair<size_t, int>;                   // run, round
+  using Turn = std::tuple<size_t, int, int>;              // run, round, turn
   void add(size_t run, const std::vector<Slice>& slices);
 
-  std::map<Key, std::map<Round, double>> ratios_;
+  std::map<Key, std::map<Turn, double>> ratios_;
   std::map<std::string, std::vector<double>> noise_;  // by workload: plain slices to each other
   std::map<std::string, std::vector<double>> plain_;
   std::set<int> frequencies_;

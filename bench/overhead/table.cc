@@ -33,7 +33,7 @@ std::vector<Info> collect(const std::vector<Run>& runs, std::vector<Info> RunInf
 
 void add_row(std::string& out, const std::string& name, const Spread& s, const std::string& note) {
   out += format("  %-12s %7s   %s - %s   n = %zu%s\n", name.c_str(), three_places(s.median).c_str(),
-                three_places(s.low).c_str(), three_places(s.high).c_str(), s.rounds, note.c_str());
+                three_places(s.low).c_str(), three_places(s.high).c_str(), s.turns, note.c_str());
 }
 
 void add_workload(std::string& out, const Summary& summary, const WorkloadInfo& workload, int hz,
@@ -87,7 +87,7 @@ std::string table_text(const std::vector<Run>& runs) {
   const Summary summary(runs);
   const auto variants = variants_of(runs);
   std::string out =
-      "Throughput with : without, median and quartiles over n rounds. plain: its own noise, a "
+      "Throughput with : without, median and quartiles over n turns. plain: its own noise, a "
       "slice\n"
       "with those before and after. Limits are what pkprof may be under another, in brackets "
       "where\n"

@@ -5,7 +5,7 @@ namespace pkprof::overhead {
 namespace {
 
 // Of fewer values even the smallest and the largest do not enclose the median with 95 % confidence.
-constexpr size_t kFewestRounds = 6;
+constexpr size_t kFewestTurns = 6;
 
 }  // namespace
 
@@ -18,7 +18,7 @@ std::vector<Target> targets_for(const std::string& workload) {
 }
 
 std::string verdict(const Target& target, const Gap& gap) {
-  if (gap.rounds < kFewestRounds) return "too few rounds";
+  if (gap.turns < kFewestTurns) return "too few";
   const bool met = gap.median <= target.limit;
   const bool certain = met ? gap.to <= target.limit : gap.from > target.limit;
   return std::string(met ? "met" : "missed") + (certain ? "" : ", not certain");

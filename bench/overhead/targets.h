@@ -23,7 +23,7 @@ struct Target {
 [[nodiscard]] std::vector<Target> targets_for(const std::string& workload);
 
 // "met", "missed", each with ", not certain" while the limit is within what the median's confidence
-// interval covers, or there are too few rounds for one.
+// interval covers, or there are too few turns for one.
 [[nodiscard]] std::string verdict(const Target& target, const Gap& gap);
 
 }  // namespace pkprof::overhead

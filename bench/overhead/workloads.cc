@@ -49,9 +49,9 @@ Result<Load> load(Stage& stage, Argv arguments, int cpu = kCpu, double unit = 1)
   return Load(std::move(processes), meter_of(std::move(*progress), &Progress::operations, unit));
 }
 
-Workload simple(WorkloadInfo info, const char* subcommand) {
+Workload simple(WorkloadInfo info, const char* subcommand, bool maps = false) {
   return {std::move(info), nothing,
-          [subcommand](Stage& stage) { return load(stage, {subcommand}); }};
+          [subcommand](Stage& stage) { return load(stage, {subcommand}); }, false, maps};
 }
 
 Result<> need_pair(Stage& stage) {
@@ -276,11 +276,15 @@ std::vector<Workload> all_workloads() {
        write},
       simple({"getppid", "getppid", "calls/s", "the cheapest system call, on CPU 1"}, "getppid"),
       simple({"spawn", "fork + exec", "processes/s", "/bin/true, one after the other, on CPU 1"},
-             "spawn"),
+             "spawn", true),
       simple({"switch", "context-switch ping-pong", "round trips/s",
               "a byte to and fro between two processes on CPU 1"},
              "switch"),
-      {{"build", "compile-like: many short processes", "jobs/s", build_what()}, need_unit, build},
+      {{"build", "compile-like: many short processes", "jobs/s", build_what()},
+       need_unit,
+       build,
+       false,
+       true},
   };
 }
 
