@@ -141,10 +141,20 @@ bool Campaign::plain_slice(Load& load, Slice slice, double seconds) {
 
 // A profiler that fails fails alone.
 std::optional<Profiler> Campaign::start(const Variant& variant, const Slice& slice) {
+  if (hang_.contains({slice.workload, variant.info.name})) {
+    failed(slice, "it did not end before");
+    return {};
+  }
   auto profiler = Profiler::start(variant, stage_, slice.hz, plan_.settle);
   if (profiler) return std::move(*profiler);
   if (!stop_) failed(slice, profiler.error().message);
   return {};
+}
+
+Result<> Campaign::end(Profiler& profiler, const Slice& slice) {
+  auto ended = profiler.stop();
+  if (!ended && !stop_) hang_.emplace(slice.workload, slice.variant);
+  return ended;
 }
 
 bool Campaign::turn(Load& load, Resident& resident, Slice slice) {
@@ -195,7 +205,7 @@ void Campaign::by_switching(Load& load, Slice slice) {
   for (Resident& resident : residents) {
     if (!resident.profiler) continue;
     slice.variant = resident.variant->info.name;
-    if (auto ended = resident.profiler->stop(); !ended && !stop_)
+    if (auto ended = end(*resident.profiler, slice); !ended && !stop_)
       failed(slice, ended.error().message);
   }
 }
@@ -205,7 +215,7 @@ bool Campaign::turn_of_its_own(Load& load, const Variant& variant, Slice slice) 
   if (!profiler) return !stop_;
   const auto value = load.measure(kSliceOfStartSeconds, stop_);
   if (stop_) return false;
-  const auto ended = profiler->stop();
+  const auto ended = end(*profiler, slice);
   if (!value || !ended) {
     failed(slice, (value ? ended.error() : value.error()).message);
     if (!value) return false;

@@ -12,7 +12,9 @@
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -65,7 +67,11 @@ class Campaign {
   [[nodiscard]] std::optional<Profiler> start(const Variant& variant, const Slice& slice);
   void failed(const Slice& slice, const std::string& why);
 
+  // Told to end. One that does not is not started again over this load: it would take minutes more.
+  [[nodiscard]] Result<> end(Profiler& profiler, const Slice& slice);
+
   Plan plan_;
+  std::set<std::pair<std::string, std::string>> hang_;  // workload and variant
   Stage& stage_;
   std::function<void(const std::string&)> emit_;
   const std::atomic<bool>& stop_;

@@ -35,6 +35,13 @@ void Budget::set(double share, uint64_t period_ns) {
   shortest_ns_ = std::max(std::min(least_samples * period, cycle_ns / 2), fewest_samples * period);
 }
 
+void Budget::pass_over(std::span<const uint64_t> from, std::span<const uint64_t> to) {
+  for (std::vector<uint64_t>* before : {&runs_, &spent_from_}) {
+    before->resize(std::max(before->size(), to.size()));
+    for (size_t cpu = 0; cpu < to.size(); ++cpu) (*before)[cpu] += to[cpu] - from[cpu];
+  }
+}
+
 Budget::Turn Budget::anew() {
   rate_ = 0;
   duty_ = 1;

@@ -37,6 +37,8 @@ class Budget {
   // The pause begins, now that the hooks are off. What ran while they were taken out is the next
   // turn's, but not the pause's.
   void begin_pause(std::span<const uint64_t> runs) { spent_from_.assign(runs.begin(), runs.end()); }
+  // These runs and those up to `to` were paid for by nobody who is asked: the recording was paused.
+  void pass_over(std::span<const uint64_t> from, std::span<const uint64_t> to);
   // The hooks are others now, and what was paid says nothing of what will be: a turn that is as
   // short as can be.
   Turn anew();

@@ -178,17 +178,25 @@ void BudgetKeeper::open_cost_window() {
 }
 
 void BudgetKeeper::pause() {
+  paused_at_ns_ = cost_.user_ns();
   cost_.close();
+  kernel_.disable();
+  paused_at_runs_ = kernel_.hook_runs(HookGroup::always);
   for (auto& [group, t] : turns_) t.pause();
   kernel_.watch(HookGroup::always, false);
-  paused_at_ns_ = cost_.user_ns();
 }
 
-// What pausing took is nothing that turns could be shorter for.
-void BudgetKeeper::go_on() {
+// What pausing and going on took is nothing that turns could be shorter for.
+Result<> BudgetKeeper::go_on(bool anew) {
   unhooked_ += kernel_.watch(HookGroup::always, true);
-  for (auto& [group, t] : turns_) unhooked_ += t.go_on();
+  for (auto& [group, t] : turns_) unhooked_ += t.go_on(anew);
+  if (auto r = kernel_.enable(); !r) return r;
+  for (auto& [group, t] : turns_) t.went_on();
+  const std::vector<uint64_t> ran = kernel_.hook_runs(HookGroup::always);
+  for (size_t cpu = 0; cpu < always_ran_.size(); ++cpu)
+    always_ran_[cpu] += ran[cpu] - paused_at_runs_[cpu];
   process_ns_ += cost_.user_ns() - paused_at_ns_;
+  return {};
 }
 
 void BudgetKeeper::stop(uint64_t now) {

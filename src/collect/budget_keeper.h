@@ -36,9 +36,10 @@ class BudgetKeeper {
   // The programs of a group are others from here on.
   void watch(HookGroup group) { cost_.watch(group, kernel_.hook_programs(group)); }
   void close() { cost_.close(); }  // measures no more
-  // The recording pauses, and no hook is on up to go_on(): no turn() in between.
+  // The recording pauses: nothing counts and no hook is on up to go_on(), and no turn() in between.
+  // `anew`: turns begin with one.
   void pause();
-  void go_on();
+  Result<> go_on(bool anew);
   void stop(uint64_t now);  // turns the hooks off for good
 
   [[nodiscard]] double hook_ns(HookGroup group) const { return cost_.hook_ns(group); }
@@ -76,7 +77,9 @@ class BudgetKeeper {
   uint64_t cost_window_end_ = 0;                 // of the window that is open
   std::map<HookGroup, uint64_t> next_cost_;      // when a window is to be opened for them again
   std::map<HookGroup, uint64_t> cost_interval_;  // after the last one
-  uint64_t paused_at_ns_ = 0;  // the process's CPU time, when the recording paused
+  // When the recording paused: the process's CPU time, and runs of hooks that are always on.
+  uint64_t paused_at_ns_ = 0;
+  std::vector<uint64_t> paused_at_runs_;
   uint64_t unhooked_ = 0;
 };
 

@@ -2,8 +2,11 @@
 #include "collect/control.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -33,7 +36,7 @@ Result<Fd> open_fifo(const std::string& path) {
   return fd;
 }
 
-// A copy, that no child gets. The flag is the other holders', too: we are never kept waiting.
+// Its flags are its other holders', too, and are left as they are.
 Result<Fd> take_descriptor(const std::string& number, int access) {
   int given = -1;
   const char* end = number.data() + number.size();
@@ -42,12 +45,31 @@ Result<Fd> take_descriptor(const std::string& number, int access) {
     return fail("--control: \"" + number + "\" is no descriptor");
   Fd fd(fcntl(given, F_DUPFD_CLOEXEC, 3));
   const int flags = fcntl(fd.get(), F_GETFL);
-  const int mode = flags & O_ACCMODE;
-  if (flags < 0 || (mode != access && mode != O_RDWR))
+  if (flags < 0 || ((flags & O_ACCMODE) != access && (flags & O_ACCMODE) != O_RDWR))
     return fail("--control: descriptor " + number + " is not open for " +
                 (access == O_RDONLY ? "reading" : "writing"));
-  fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK);
   return fd;
+}
+
+bool is_ready(int fd, short events) {
+  pollfd ready{fd, events, 0};
+  return poll(&ready, 1, 0) == 1;
+}
+
+// Whose reader has gone is told by EPIPE, and not by the signal that comes with it.
+bool write_without_signal(int fd, std::string_view text) {
+  sigset_t pipe;
+  sigset_t before;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, &before);
+  const ssize_t wrote = write(fd, text.data(), text.size());
+  const int error = errno;
+  const timespec now{};
+  if (wrote < 0 && error == EPIPE) sigtimedwait(&pipe, nullptr, &now);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return wrote == static_cast<ssize_t>(text.size());
 }
 
 }  // namespace
@@ -70,52 +92,60 @@ Result<Control> Control::open(const std::string& spec, Complain complain) {
   return Control(std::move(*from), std::move(*to), std::move(complain));
 }
 
-void Control::add_line(std::string_view line, std::vector<Command>& to) const {
+void Control::add_line(std::string_view line, std::vector<Command>& to) {
   if (line.empty()) return;
   for (const auto& [name, command] : commands) {
     if (line != name) continue;
     to.push_back(command);
     return;
   }
-  complain_("--control: there is no command \"" + std::string(line) +
-            "\"; there are enable, disable, stop and ping");
+  complain("there is no command \"" + std::string(line) +
+           "\"; there are enable, disable, stop and ping");
 }
 
-// Lines end as in text or as in C: a program that sends the string's end with it is understood.
+void Control::complain(const std::string& sentence) {
+  constexpr int enough = 10;
+  if (++complaints_ > enough) return;
+  complain_("--control: " + sentence +
+            (complaints_ == enough ? " (of more of that kind nothing is said)" : ""));
+}
+
+// Lines end as in text or as in C: a program that sends the string's end with it is understood. It
+// reads once: whoever writes without end keeps nobody here.
 std::vector<Control::Command> Control::take() {
   std::vector<Command> taken;
-  if (!commands_.valid()) return taken;
-  std::array<char, 512> buffer{};
-  ssize_t got = 0;
-  while ((got = read(commands_.get(), buffer.data(), buffer.size())) > 0) {
-    for (const char c : std::string_view(buffer.data(), static_cast<size_t>(got))) {
-      if (c == '\n' || c == '\0') {
-        if (!overlong_) add_line(begun_, taken);
-        begun_.clear();
-        overlong_ = false;
-      } else if (begun_.size() < longest_line) {
-        begun_ += c;
-      } else if (!overlong_) {
-        complain_("--control: a line is longer than any command, and is passed over");
-        overlong_ = true;
-      }
+  if (!commands_.valid() || !is_ready(commands_.get(), POLLIN)) return taken;
+  std::array<char, 64> buffer{};
+  const ssize_t got = read(commands_.get(), buffer.data(), buffer.size());
+  for (const char c :
+       std::string_view(buffer.data(), static_cast<size_t>(std::max<ssize_t>(got, 0)))) {
+    if (c == '\n' || c == '\0') {
+      if (!overlong_) add_line(begun_, taken);
+      begun_.clear();
+      overlong_ = false;
+    } else if (begun_.size() < longest_line) {
+      begun_ += c;
+    } else if (!overlong_) {
+      complain("a line is longer than any command, and is passed over");
+      overlong_ = true;
     }
   }
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-    complain_("--control: no more commands can come" +
-              (got < 0 ? std::string(": ") + std::strerror(errno) : ""));
+    complain("no more commands can come" +
+             (got < 0 ? std::string(": ") + std::strerror(errno) : ""));
     commands_.reset();
   }
   return taken;
 }
 
 void Control::answer() {
-  constexpr std::string_view text = "ack\n";
   if (!answers_.valid()) return;
-  if (write(answers_.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return;
-  complain_(errno == EAGAIN ? "--control: nobody reads the answers; there will be none"
-                            : std::string("--control: writing an answer: ") + std::strerror(errno) +
-                                  "; there will be no more");
+  if (is_ready(answers_.get(), POLLOUT)) {
+    if (write_without_signal(answers_.get(), "ack\n")) return;
+    complain(std::string("writing an answer: ") + std::strerror(errno) + "; there will be no more");
+  } else {
+    complain("nobody reads the answers; there will be none");
+  }
   answers_.reset();
 }
 

@@ -32,7 +32,7 @@ class Control {
 
   // To be waited at; -1 when nobody can write to it any more.
   [[nodiscard]] int fd() const { return commands_.get(); }
-  // What has come, in order. What is no command is told, and passed over.
+  // What has come, in order, or the first of it. What is no command is told, and passed over.
   [[nodiscard]] std::vector<Command> take();
   void answer();
 
@@ -41,12 +41,14 @@ class Control {
       : commands_(std::move(commands)),
         answers_(std::move(answers)),
         complain_(std::move(complain)) {}
-  void add_line(std::string_view line, std::vector<Command>& to) const;
+  void add_line(std::string_view line, std::vector<Command>& to);
+  void complain(const std::string& sentence);
 
   Fd commands_;
   Fd answers_;
   Complain complain_;
-  std::string begun_;      // of a line that has no end yet
+  std::string begun_;  // of a line that has no end yet
+  int complaints_ = 0;
   bool overlong_ = false;  // it is longer than any command: the rest of it is passed over
 };
 

@@ -104,13 +104,22 @@ void KernelSide::Impl::begin_anew(pk_cpu& cpu, uint64_t now) {
   cpu.run_since = now;
   cpu.run_off = cpu.irq_sum + cpu.softirq_sum;
   cpu.run_stolen = 0;
+  cpu.idle = 0;
 }
 
 Result<> KernelSide::enable() {
   Impl& m = *impl_;
   const uint64_t now = monotonic_ns();
   if (m.time.paused()) {
-    for (pk_cpu& cpu : m.per_cpu()) Impl::begin_anew(cpu, now);
+    const auto& bss = *m.skeleton->bss;
+    for (pk_cpu& cpu : m.per_cpu()) {
+      Impl::begin_anew(cpu, now);
+      // What hooks said since they were attached holds.
+      cpu.window = bss.window;
+      cpu.disk_window = bss.disk_window;
+      cpu.irq_window = bss.irq_window;
+      cpu.resting = bss.resting;
+    }
     m.time.go_on(now);
   }
   m.started = now;

@@ -331,6 +331,7 @@ volatile uint32_t* KernelSide::Impl::window_of(HookGroup group) const {
 
 size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying) {
   Impl& m = *impl_;
+  if (hook_programs(group).empty()) return 0;  // there is no pause to wait for, either
   volatile uint32_t* window = m.window_of(group);
   size_t failed = 0;
   if (!on && window) {

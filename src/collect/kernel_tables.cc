@@ -229,10 +229,17 @@ Result<> KernelSide::forget_work() {
   Impl& m = *impl_;
   std::ranges::fill(m.skeleton->bss->notes, pk_note{});
   for (pk_cpu& cpu : m.per_cpu()) {
-    cpu.irq_since = 0;
-    cpu.expiring = 0;
+    cpu.skb = 0;
+    cpu.from = 0;
+    cpu.sk = 0;
+    cpu.tx_sk = 0;
+    cpu.sent = 0;
+    cpu.sender = 0;
     cpu.hrtimer = 0;
+    cpu.expiring = 0;
+    cpu.irq_since = 0;
     cpu.irq_timer = 0;
+    cpu.disk_irq = 0;  // that it is a disk's is noted when it is another than the last
     cpu.done = 0;
     cpu.sent_on = 0;
     cpu.dirtied = 0;

@@ -63,6 +63,8 @@ class Recorder {
   size_t resolve_owners(const PartiesOf& parties_of);
   // Nobody will be found for those that still are.
   void give_up_objects();
+  // What was seen while hooks were on says nothing of pauses to come.
+  void forget_seen() { spread_.forget_seen(); }
   // Keeps to the limits; after what was added has been charged as far as can be.
   void make_room();
   // Samples that make_room() took the stack from, and those for objects that it forgot.

@@ -106,10 +106,14 @@ Result<> Session::start() {
     started_ = kernel_->started();
   }
   budget_->begin(started_);
-  if (options_.begins_paused) budget_->pause();
   drained_ = started_;
   since_ = started_;
   settled_ = started_;
+  if (options_.begins_paused) {
+    budget_->pause();
+    paused_at_ = monotonic_ns();
+    if (options_.progress) tell_progress();
+  }
   kernel_->count_calls(options_.calls && !is_to_look());
   return {};
 }
@@ -117,9 +121,8 @@ Result<> Session::start() {
 // What was recorded up to here is settled as at an end: what a later piece shows of a socket or a
 // file may be of another one that has its place.
 void Session::pause() {
-  kernel_->disable();
-  paused_at_ = monotonic_ns();
   budget_->pause();
+  paused_at_ = monotonic_ns();
   add_rest();
   if (auto r = drain(Spread::When::interval); !r)
     degraded_.push_back("when it was paused: " + r.error().message);
@@ -129,15 +132,25 @@ void Session::pause() {
   if (options_.progress) tell_progress();
 }
 
+// After a pause that is no longer than those of the budget may be, what was seen before it says
+// what it says of those, the less the longer it was; after a longer one nothing.
 Result<> Session::go_on() {
+  constexpr uint64_t longest_of_budget_ns = 4'000'000'000;
   if (auto r = kernel_->forget_work(); !r) return r;
-  budget_->go_on();
   if (options_.hooks) kernel_->ask_owners();
+  const uint64_t paused_ns = monotonic_ns() - paused_at_;
+  const bool anew = paused_ns > longest_of_budget_ns;
+  if (anew) {
+    recorder_->forget_seen();
+    unseen_ = {};
+  } else {
+    recorder_->settle_unwatched(Spread::When::interval, static_cast<double>(paused_ns) / 1e9);
+  }
   if (started_unix_)
-    paused_ns_ += monotonic_ns() - paused_at_;
+    paused_ns_ += paused_ns;
   else
     started_unix_ = unix_ns();
-  return kernel_->enable();
+  return budget_->go_on(anew);
 }
 
 bool Session::obey() {
@@ -212,6 +225,8 @@ Result<> Session::wait() {
     }
     if (now >= end && look_end == UINT64_MAX) break;
     const bool paused = !kernel_->enabled();
+    const int control = options_.control ? options_.control->fd() : -1;
+    if (paused && control < 0 && !child_) break;  // nobody can have it go on
     const uint64_t next_turn = paused ? UINT64_MAX : budget_->turn(now);
     if (now >= next_interval) {
       auto profile = cut();
@@ -235,7 +250,7 @@ Result<> Session::wait() {
     const uint64_t left = until > then ? until - then : 0;
     const timespec timeout{static_cast<time_t>(left / 1'000'000'000),
                            static_cast<long>(left % 1'000'000'000)};
-    fds[2].fd = options_.control ? options_.control->fd() : -1;
+    fds[2].fd = control;
     if (ppoll(fds.data(), fds.size(), paused ? nullptr : &timeout, nullptr) < 0) {
       if (options_.ready && !options_.ready()) break;
       continue;
@@ -267,7 +282,10 @@ Result<Recording> Session::run() {
     if (options_.started) options_.started(static_cast<uint32_t>(child_->pid()));
   }
   if (auto r = wait(); !r) return std::unexpected(r.error());
-  if (!started_unix_) degraded_.push_back("nothing was recorded: it was paused up to its end");
+  if (!started_unix_) {
+    started_unix_ = unix_ns();
+    degraded_.push_back("nothing was recorded: it was paused up to its end");
+  }
   stopped_ = kernel_->disable();
   own_cpu_ns_ = budget_->user_ns();
   budget_->stop(stopped_);  // what follows takes a while, and needs no hooks

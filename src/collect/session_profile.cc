@@ -132,14 +132,15 @@ SoFar Session::so_far(uint64_t until) const {
 void Session::tell_progress() {
   const SoFar now = so_far(drained_);
   const uint64_t duration_ns = drained_ - started_;
-  if (duration_ns < drain_interval_ns / 2) return;  // of a moment there is nothing to say
-  options_.progress({.paused = !kernel_->enabled(),
-                     .duration_ns = duration_ns,
-                     .samples = now.samples,
-                     .lost = now.lost,
-                     .cost = static_cast<double>(kernel_cost_ns({}, now, *budget_, interrupt_ns()) +
-                                                 now.user_ns) /
-                             static_cast<double>(duration_ns)});
+  const bool paused = !kernel_->enabled();
+  if (duration_ns < drain_interval_ns / 2 && !paused) return;  // of a moment there is little to say
+  const uint64_t cost_ns = kernel_cost_ns({}, now, *budget_, interrupt_ns()) + now.user_ns;
+  options_.progress(
+      {.paused = paused,
+       .duration_ns = duration_ns,
+       .samples = now.samples,
+       .lost = now.lost,
+       .cost = duration_ns ? static_cast<double>(cost_ns) / static_cast<double>(duration_ns) : 0});
 }
 
 // The recording up to `until`, since the last profile was handed over.

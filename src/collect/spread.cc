@@ -90,6 +90,12 @@ void Spread::unwatched(const Row& row, const pk_count& count) {
   add(waiting_[row], count);
 }
 
+void Spread::forget_seen() {
+  seen_.clear();
+  seen_before_.clear();
+  seen_earlier_.clear();
+}
+
 void Spread::each_row(const std::function<void(const Row&)>& visit) const {
   for (const Counts* rows : {&seen_, &waiting_})
     for (const auto& [row, count] : *rows) visit(row);

@@ -58,6 +58,8 @@ class Spread {
   // counts alike.
   void settle(const StackOf& stack_of, const Charge& charge, When when, double seconds = 1,
               const Weight& weight = {});
+  // Nothing that was seen says anything of what comes. After a settle() at which nothing waited on.
+  void forget_seen();
   [[nodiscard]] size_t waiting() const { return waiting_.size(); }
   void each_row(const std::function<void(const Row&)>& visit) const;
 

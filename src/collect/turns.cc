@@ -100,12 +100,25 @@ void Turns::begin_anew(uint64_t now) {
 }
 
 void Turns::pause() {
+  paused_at_runs_ = kernel_.hook_runs(group_);
   if (on_ || some_stayed_) kernel_.watch(group_, false);
   some_stayed_ = false;
 }
 
-size_t Turns::go_on() {
+size_t Turns::go_on(bool anew) {
+  if (!on_ && anew) {
+    const uint64_t now = kernel_.now();
+    begin_segment(now);
+    on_ = true;
+    since_ = watched_since_ = now;
+    glance_ = glance_after(now);
+    begin_anew(now);
+  }
   return on_ ? kernel_.watch(group_, true) : 0;
+}
+
+void Turns::went_on() {
+  budget_.pass_over(paused_at_runs_, kernel_.hook_runs(group_));
 }
 
 void Turns::stop(uint64_t now) {

@@ -27,10 +27,11 @@ class Turns {
   [[nodiscard]] bool is_due(uint64_t now) const { return now >= next(); }
   // Ends a turn or a pause that is over. Returns how many hooks could not be attached again.
   size_t look(CostMeter& cost, uint64_t now);
-  // The recording pauses: the hooks are off up to go_on(), and then as they were. No time goes by
-  // meanwhile, by the recording's clock.
+  // The recording has paused: the hooks are off up to go_on(), and then as they were, or, `anew`,
+  // on. No time goes by meanwhile, by the recording's clock.
   void pause();
-  size_t go_on();           // returns the same as look()
+  size_t go_on(bool anew);  // returns the same as look()
+  void went_on();           // samples count again
   void stop(uint64_t now);  // turns the hooks off for good
 
   [[nodiscard]] bool on() const { return on_; }
@@ -62,7 +63,8 @@ class Turns {
   uint64_t glance_;           // when it is to be seen whether what is on costs too much to last
   bool some_stayed_ = false;  // of the hooks, in a pause
   uint64_t watched_ns_ = 0;   // up to then
-  uint64_t turning_ns_ = 0;   // CPU time that turning them off and on took last; 0: not done yet
+  std::vector<uint64_t> paused_at_runs_;  // when the recording paused
+  uint64_t turning_ns_ = 0;  // CPU time that turning them off and on took last; 0: not done yet
 };
 
 }  // namespace pkprof

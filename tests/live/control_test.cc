@@ -98,11 +98,17 @@ int hooks_of(int pid) {
 class ControlTest : public testing::Test {
  protected:
   void SetUp() override { skip_unless_able(); }
+  Turn turn_{Turn::Kind::beside_others};
+};
+
+class ControlledTimeTest : public testing::Test {
+ protected:
+  void SetUp() override { skip_unless_able(); }
   Turn turn_;
   Stage stage_;
 };
 
-TEST_F(ControlTest, PausesAreNotInIt) {
+TEST_F(ControlledTimeTest, IsWithoutPauses) {
   const int hog = stage_.start_hog(last_cpu());
   Controlled recording({"--budget", "100"});
   std::this_thread::sleep_for(300ms);
@@ -139,7 +145,7 @@ TEST_F(ControlTest, NothingIsAttachedInAPause) {
   static_cast<void>(recording.finish());
 }
 
-TEST_F(ControlTest, EndsWhenItsTimeIsUpWithoutPauses) {
+TEST_F(ControlledTimeTest, IsUpWithoutPauses) {
   const auto before = Clock::now();
   Controlled recording({"-d", "0.6"});
   recording.record(200ms);
@@ -178,6 +184,14 @@ TEST_F(ControlTest, CommandsEndAlsoInAPause) {
   EXPECT_EQ(done.status, 7) << done.err;
 }
 
+TEST_F(ControlTest, EndsWhenNobodyCanHaveItGoOn) {
+  const Finished done = run_program({"/bin/sh", "-c",
+                                     "echo ping | " + testnet::sibling("pkprof") +
+                                         " record --paused -o /dev/null " + "--control fd:0"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.err.find("no more commands can come"), std::string::npos) << done.err;
+}
+
 TEST_F(ControlTest, RefusesWhatCannotBe) {
   const TempDir dir;
   const Finished alone = run_pkprof({"record", "--paused", "-d", "0.1"});
@@ -206,20 +220,25 @@ TEST_F(ControlledNetworkTest, PacketsAreTheirReceiversInEachPiece) {
   expect_shares(report, shares, 98, 2);
 }
 
-// What was known of a port before the pause is not true after it.
-TEST_F(ControlledNetworkTest, APortThatChangesHandsInAPauseIsItsNewHolders) {
+// What was known of a port before the pause is not true after it; nor, after a long one, what turns
+// of the hooks showed.
+class PortTest : public PairTest, public testing::WithParamInterface<bool> {};
+
+TEST_P(PortTest, IsItsNewHoldersAfterAPause) {
+  const bool in_turns = GetParam();
   const Argv receive = {"pk_udp", "recv", "--port", "7001"};
   const int first = serve(receive);
   const int sender = talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001"});
-  Controlled recording({"--budget", "100", "-F", "1997"});
-  recording.record(500ms);
+  Controlled recording({"--budget", in_turns ? "1" : "100", "-F", "1997"});
+  recording.record(in_turns ? 1500ms : 500ms);
   stage_.stop(first);
   const int second = serve(receive);
-  recording.record(500ms);
+  if (in_turns) std::this_thread::sleep_for(4100ms);
+  recording.record(in_turns ? 1500ms : 500ms);
   const Report report = recording.finish();
   const std::set<int> pinned = {first, second, sender};
   const Shares shares = received_elsewhere(report, {first, second}, hog_, pinned);
-  expect_shares(report, shares, 98, 2);
+  expect_shares(report, shares, in_turns ? 90 : 98, in_turns ? 5 : 2);
   const auto received = [&](int pid) {
     return static_cast<double>(report.sum(
         [&](const Flow& f) { return f.served == pid && is_received_elsewhere(f, pinned); }));
@@ -227,6 +246,10 @@ TEST_F(ControlledNetworkTest, APortThatChangesHandsInAPauseIsItsNewHolders) {
   EXPECT_GT(received(second), 0.6 * received(first)) << describe(report);
   EXPECT_LT(received(second), 1.6 * received(first)) << describe(report);
 }
+
+INSTANTIATE_TEST_SUITE_P(Hooks, PortTest, testing::Bool(), [](const auto& in_turns) {
+  return in_turns.param ? std::string("InTurns") : std::string("AlwaysOn");
+});
 
 }  // namespace
 }  // namespace pkprof::live

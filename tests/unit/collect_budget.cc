@@ -46,6 +46,18 @@ TEST(Budget, HooksThatCostLessStayOn) {
   EXPECT_NEAR(budget.takes(), 0.009, 1e-6) << "the rest is others'";
 }
 
+// What ran while hooks were taken out and put in again, in no time of the recording.
+TEST(Budget, WhatRanInAPauseOfTheRecordingIsPassedOver) {
+  Budget budget(0.01, kPeriod, 1);
+  budget.pass_over(std::vector<uint64_t>{0, 0}, std::vector<uint64_t>{0, 60'000});
+  EXPECT_FALSE(budget.is_spent(std::vector<uint64_t>{0, 150'000}, kRunNs));
+  static_cast<void>(budget.next(std::vector<uint64_t>{0, 150'000}, kRunNs, 1'000'000'000));
+  EXPECT_NEAR(budget.takes(), 0.009, 1e-6);
+  budget.pass_over(std::vector<uint64_t>{0, 200'000}, std::vector<uint64_t>{0, 900'000});
+  EXPECT_FALSE(budget.is_spent(std::vector<uint64_t>{0, 949'000}, kRunNs));
+  EXPECT_TRUE(budget.is_spent(std::vector<uint64_t>{0, 951'000}, kRunNs));
+}
+
 // A second's share may be spent in a part of it; a machine that does nothing spends none.
 TEST(Budget, ATurnThatIsTooDearIsSpentEarly) {
   Budget budget(0.01, kPeriod, 1);

@@ -105,6 +105,20 @@ TEST_F(SpreadTest, APauseIsLikeTheEndOfTheTurnBeforeIt) {
   EXPECT_EQ(charged_[kServer], 10 * kMs);
 }
 
+TEST_F(SpreadTest, WhatWasSeenCanBeForgotten) {
+  const uint64_t s = stack({1, 2, 3});
+  for (const When when : {When::meanwhile, When::interval, When::last}) {
+    spread_.seen(row(kBystander, kServer, s), samples(500));
+    settle(when);
+  }
+  spread_.seen(row(kBystander, kServer, s), samples(500));
+  spread_.forget_seen();
+  spread_.seen(row(kBystander, kClient, s), samples(20));
+  spread_.unwatched(waiting(kBystander, s), samples(100));
+  settle();
+  EXPECT_EQ(charged_, (std::map<uint64_t, uint64_t>{{kClient, 100 * kMs}}));
+}
+
 TEST_F(SpreadTest, SoDoSingleSamplesOfManyStacks) {
   // Leaves differ, calls do not.
   for (uint32_t i = 0; i < 40; ++i)
