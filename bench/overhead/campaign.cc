@@ -181,12 +181,12 @@ bool Campaign::turn(Load& load, Resident& resident, Slice slice) {
   return plain_slice(load, slice, plan_.seconds);
 }
 
-void Campaign::by_switching(Load& load, Slice slice) {
+bool Campaign::by_switching(Load& load, Slice slice, const Variants& variants) {
   std::vector<Resident> residents;
-  for (const Variant& variant : plan_.variants) {
-    if (stop_) return;
-    slice.variant = variant.info.name;
-    Resident resident{&variant, start(variant, slice)};
+  for (const Variant* variant : variants) {
+    if (stop_) return false;
+    slice.variant = variant->info.name;
+    Resident resident{variant, start(*variant, slice)};
     if (!resident.profiler) continue;
     if (auto off = resident.profiler->turn(false); !off) {
       failed(slice, off.error().message);
@@ -208,6 +208,7 @@ void Campaign::by_switching(Load& load, Slice slice) {
     if (auto ended = end(*resident.profiler, slice); !ended && !stop_)
       failed(slice, ended.error().message);
   }
+  return well;
 }
 
 bool Campaign::turn_of_its_own(Load& load, const Variant& variant, Slice slice) {
@@ -227,16 +228,16 @@ bool Campaign::turn_of_its_own(Load& load, const Variant& variant, Slice slice) 
   return plain_slice(load, slice, kSliceOfStartSeconds);
 }
 
-void Campaign::by_starting(Load& load, Slice slice) {
+bool Campaign::by_starting(Load& load, Slice slice, const Variants& variants) {
   bool well = plain_slice(load, slice, kSliceOfStartSeconds);
   for (slice.turn = 1; well && slice.turn <= plan_.starts; ++slice.turn) {
-    for (size_t i = 0; well && i < plan_.variants.size(); ++i) {
-      const Variant& variant =
-          plan_.variants[rotated(i, slice.turn + slice.round, plan_.variants.size())];
+    for (size_t i = 0; well && i < variants.size(); ++i) {
+      const Variant& variant = *variants[rotated(i, slice.turn + slice.round, variants.size())];
       slice.variant = variant.info.name;
       well = turn_of_its_own(load, variant, slice);
     }
   }
+  return well;
 }
 
 void Campaign::under_load(const Workload& workload, int hz, int round) {
@@ -248,11 +249,12 @@ void Campaign::under_load(const Workload& workload, int hz, int round) {
     return;
   }
   Load::pass(plan_.lead, stop_);
-  if (workload.maps) {
-    by_starting(*load, slice);
-  } else {
-    by_switching(*load, slice);
-  }
+  Variants stay;
+  Variants come_and_go;
+  for (const Variant& variant : plan_.variants)
+    (workload.maps && variant.hears_of_maps ? come_and_go : stay).push_back(&variant);
+  const bool well = stay.empty() || by_switching(*load, slice, stay);
+  if (well && !come_and_go.empty()) static_cast<void>(by_starting(*load, slice, come_and_go));
 }
 
 void Campaign::run() {

@@ -4,9 +4,9 @@
 // turns, in an order that rotates: it is turned on, has a slice of the load, and is turned off.
 // Between any two is a slice under none. So what differs from one start of a load to the next (how
 // two ends of a connection settle) is the same for all that is compared, and the machine has had
-// tenths of a second to drift. Where a profiler that is off still costs (Workload::maps) it is
-// started and ended for each of its turns, which takes seconds. CPUs do not halt meanwhile
-// (awake.h), but for workloads that say so.
+// tenths of a second to drift. Where a profiler that is off still costs (Variant::hears_of_maps) it
+// is started and ended for each of its turns, after the others', which takes seconds. CPUs do not
+// halt meanwhile (awake.h), but for workloads that say so.
 #pragma once
 
 #include <atomic>
@@ -58,9 +58,10 @@ class Campaign {
     const Variant* variant = nullptr;
     std::optional<Profiler> profiler;  // none once it has failed
   };
-  void by_switching(Load& load, Slice slice);
-  void by_starting(Load& load, Slice slice);
+  using Variants = std::vector<const Variant*>;
   // In these: false when the load has failed, or all is to stop.
+  [[nodiscard]] bool by_switching(Load& load, Slice slice, const Variants& variants);
+  [[nodiscard]] bool by_starting(Load& load, Slice slice, const Variants& variants);
   [[nodiscard]] bool turn(Load& load, Resident& resident, Slice slice);
   [[nodiscard]] bool turn_of_its_own(Load& load, const Variant& variant, Slice slice);
   [[nodiscard]] bool plain_slice(Load& load, Slice slice, double seconds);

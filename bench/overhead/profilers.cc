@@ -82,7 +82,7 @@ std::vector<Variant> all_variants() {
       pkprof({"pkprof", "pkprof record -a -F HZ -o FILE"}),
       pkprof({"pkprof-100", "pkprof record -a -F HZ --budget 100 -o FILE"}),
       pkprof({"sampler", "pkprof record -a -F HZ --no-attribution -o FILE"}),
-      {{"perf", "perf record -a -g -F HZ -o FILE"}, "perf", "perf.data"},
+      {{"perf", "perf record -a -g -F HZ -o FILE"}, "perf", "perf.data", Clock::event, false, true},
       {{"bpftrace", "bpftrace -e 'profile:hz:HZ { @[kstack, ustack] = count(); }'"},
        "bpftrace",
        "bpftrace.txt"},

@@ -24,6 +24,8 @@ struct Variant {
   std::string result;  // name of the file that it writes, or ""
   Clock clock = Clock::event;
   bool controlled = false;  // it has more in the kernel than events, and --control to take it out
+  // The kernel looks up the name of each file that is mapped for its sake, also while it is off.
+  bool hears_of_maps = false;
 
   [[nodiscard]] testnet::Argv argv(const Stage& stage, int hz) const;
 };

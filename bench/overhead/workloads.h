@@ -18,9 +18,7 @@ struct Workload {
   std::function<Result<>(Stage&)> prepare;
   std::function<Result<Load>(Stage&)> start;
   bool halts = false;  // on CPUs that halt when they are idle (awake.h)
-  // It maps files all the time: the kernel looks up a file's name for a profiler that wants to hear
-  // of such, also while that is off.
-  bool maps = false;
+  bool maps = false;   // files, all the time: see Variant::hears_of_maps
 };
 
 [[nodiscard]] std::vector<Workload> all_workloads();
