@@ -132,14 +132,27 @@ void Session::pause() {
   if (options_.progress) tell_progress();
 }
 
-// After a pause that is no longer than those of the budget may be, what was seen before it says
-// what it says of those, the less the longer it was; after a longer one nothing.
-Result<> Session::go_on() {
+// What turns showed is, once the recording was paused since for longer in all than a pause of the
+// budget may be.
+bool Session::is_outdated(uint64_t paused_ns) {
   constexpr uint64_t longest_of_budget_ns = 4'000'000'000;
+  bool outdated = false;
+  for (auto& [group, shown] : shown_) {
+    const uint64_t watched_ns = budget_->watched_ns(group, kernel_->now());
+    if (watched_ns != shown.watched_ns) shown = {.watched_ns = watched_ns};
+    shown.paused_ns += paused_ns;
+    outdated |= shown.paused_ns > longest_of_budget_ns;
+  }
+  return outdated;
+}
+
+// What turns showed before the pause says of what comes what it says of a pause of the budget, the
+// less the longer it was; and then nothing.
+Result<> Session::go_on() {
   if (auto r = kernel_->forget_work(); !r) return r;
   if (options_.hooks) kernel_->ask_owners();
   const uint64_t paused_ns = monotonic_ns() - paused_at_;
-  const bool anew = paused_ns > longest_of_budget_ns;
+  const bool anew = is_outdated(paused_ns);
   if (anew) {
     recorder_->forget_seen();
     unseen_ = {};

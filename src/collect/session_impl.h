@@ -40,7 +40,8 @@ class Session {
   static std::string listed(const std::vector<std::string>& names);
   Result<> prepare();
   Result<> start();
-  Result<> go_on();  // begins, where nothing was recorded yet
+  Result<> go_on();                      // begins, where nothing was recorded yet
+  bool is_outdated(uint64_t paused_ns);  // after one more such pause
   void pause();
   bool obey();  // what the control says; false: to end
   Result<> wait();
@@ -94,6 +95,12 @@ class Session {
   uint64_t started_unix_ = 0;  // 0: it was not yet
   uint64_t paused_at_ = 0;     // last, CLOCK_MONOTONIC
   uint64_t paused_ns_ = 0;     // between pieces, that no profile was told
+  // Up to when the hooks of a group were on, and pauses of the recording since.
+  struct Shown {
+    uint64_t watched_ns = 0;
+    uint64_t paused_ns = 0;
+  };
+  std::map<HookGroup, Shown> shown_ = {{HookGroup::work, {}}, {HookGroup::disks, {}}};
   uint64_t stopped_ = 0;
   uint64_t own_cpu_ns_ = 0;  // of this process, while it recorded
   uint64_t next_ask_ = 0;    // when it may be asked again who holds which socket
