@@ -114,10 +114,10 @@ Result<> KernelSide::enable() {
     const auto& bss = *m.skeleton->bss;
     for (pk_cpu& cpu : m.per_cpu()) {
       Impl::begin_anew(cpu, now);
-      // What hooks said since they were attached holds.
+      // What hooks said since they were attached holds; but of an interrupt they may have seen the
+      // entry alone, so those on interrupts count from the first sample on.
       cpu.window = bss.window;
       cpu.disk_window = bss.disk_window;
-      cpu.irq_window = bss.irq_window;
       cpu.resting = bss.resting;
     }
     m.time.go_on(now);
