@@ -82,9 +82,9 @@ static __always_inline __u64 pk_handed_over(__u64 skb, struct pk_packet_info *in
  */
 static __always_inline void pk_net_vote(struct pk_cpu *c, __u64 object, const struct pk_charge *charge)
 {
-	if (charge->samples && charge->vec == PK_VEC_NET_RX)
+	if (charge->ns && charge->vec == PK_VEC_NET_RX)
 		pk_vote(c, pk_network_object(), object, charge->ns, PK_VOTE_FADES);
-	else if (charge->samples && charge->vec == PK_VEC_NET_TX)
+	else if (charge->ns && charge->vec == PK_VEC_NET_TX)
 		pk_vote(c, pk_sending_object(), object, charge->ns, PK_VOTE_FADES);
 }
 

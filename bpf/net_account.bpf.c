@@ -31,7 +31,7 @@ static __noinline int pk_net_share(struct pk_cpu *c)
 		if (i == n - 1)
 			part.ns = c->charge.ns - part.ns * (n - 1);
 		part.samples = i == 0 ? c->charge.samples : 0;
-		pk_hash(c, c->sockets[i], &part);
+		pk_net_hash(c, c->sockets[i], &part);
 	}
 	return 0;
 }
@@ -95,8 +95,10 @@ int pk_net_close(struct pk_cpu *c)
 	} else if (heir) {
 		if (c->listener)
 			pk_vote(c, heir, c->listener, 1, PK_VOTE_FAILING);
-		pk_hash(c, heir, &c->charge);
+		pk_net_hash(c, heir, &c->charge);
 	} else {
+		if (!c->guess)
+			pk_net_vote(c, c->object, &c->charge);
 		pk_charge_party(c, &c->charge, c->object,
 				c->guess ? PK_BASIS_PROVISIONAL : PK_BASIS_OWNER);
 	}
@@ -343,8 +345,10 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 			c->sender = object;
 		return pk_net_hash(c, object, charge);
 	}
-	if (place->at & PK_AT_STEER && c->resting & PK_REST_SENDING)
+	if (place->at & PK_AT_STEER && c->resting & PK_REST_SENDING) {
+		pk_net_vote(c, pk_sends_now(charge), charge);
 		return pk_charge_party(c, charge, pk_sends_now(charge), PK_BASIS_OWNER);
+	}
 	/* Telling other CPUs of packets queued for them: what was just sent over a veth, */
 	if (place->at & PK_AT_STEER && c->tx_sk)
 		return pk_net_hash(c, pk_net_socket(c, c->tx_sk), charge);

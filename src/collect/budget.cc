@@ -44,7 +44,6 @@ void Budget::pass_over(std::span<const uint64_t> from, std::span<const uint64_t>
 
 Budget::Turn Budget::anew() {
   rate_ = 0;
-  duty_ = 1;
   cycle_ns_ = 0;
   return {static_cast<uint64_t>(shortest_ns_), 0};
 }

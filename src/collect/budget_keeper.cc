@@ -196,6 +196,7 @@ Result<> BudgetKeeper::go_on(bool anew) {
   for (size_t cpu = 0; cpu < always_ran_.size(); ++cpu)
     always_ran_[cpu] += ran[cpu] - paused_at_runs_[cpu];
   process_ns_ += cost_.user_ns() - paused_at_ns_;
+  hurry_in_scarce_turns(kernel_.now());
   return {};
 }
 

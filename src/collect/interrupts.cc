@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <ranges>
 #include <utility>
 
 namespace pkprof {
@@ -44,6 +45,17 @@ void UnseenInterrupts::learn(const Counts& counts, const Sums& sums, double on_n
     taken.in_turn = seen / on_ns;
     taken.part = seen / std::max(its * on_ns / all_ns,
                                  std::min(on_ns, std::max(its, static_cast<double>(enough_ns))));
+  }
+}
+
+void UnseenInterrupts::tell_learned(const Parties::Of& parties_of) {
+  for (Taken& taken : std::views::values(taken_)) {
+    Counts told;
+    for (const auto& [key, count] : taken.rows)
+      for (const auto& [to, part] : by_party(key, parties_of))
+        told.emplace_back(to,
+                          pk_count{static_cast<uint64_t>(part * static_cast<double>(count.ns)), 0});
+    taken.rows = std::move(told);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "collect/parties.h"
 #include "pkprof/user_abi.h"
 
 namespace pkprof {
@@ -36,6 +37,9 @@ class UnseenInterrupts {
   // Rows of the time since the last call, of which the hooks were on for `on_ns` and off for
   // `off_ns`. Their sum stays the same; rows may come twice.
   void estimate(Counts& counts, uint64_t on_ns, uint64_t off_ns);
+  // What was learned of interrupts for objects was for these: an object's number may come to be
+  // another one's.
+  void tell_learned(const Parties::Of& parties_of);
 
  private:
   // Of the time that a process had the CPU, with its interrupts.

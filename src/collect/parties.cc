@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "collect/row.h"
+
 namespace pkprof {
 namespace {
 
@@ -92,6 +94,17 @@ std::vector<Parties::Share> Parties::of(uint64_t object, const Owner& owner, boo
   std::vector<Share>& shares = asked.shares;
   if (shares.size() == 1 && shares[0].label == 0) shares.clear();
   return std::move(shares);
+}
+
+std::vector<std::pair<pk_key, double>> by_party(const pk_key& key, const Parties::Of& parties_of) {
+  if (key.served_kind != PK_SERVED_OBJECT) return {{key, 1}};
+  const std::vector<Parties::Share> shares = parties_of(key.served);
+  if (shares.empty()) return {{key, 1}};
+  std::vector<std::pair<pk_key, double>> keys;
+  keys.reserve(shares.size());
+  for (const auto& [label, part] : shares)
+    keys.emplace_back(charged_to(key, label, shares.size() > 1), part);
+  return keys;
 }
 
 std::vector<uint64_t> split(uint64_t whole, std::span<const Parties::Share> shares) {

@@ -23,6 +23,8 @@ class Parties {
   };
   // Gives a label for an object that has one owner, or 0.
   using Owner = std::function<uint64_t(uint64_t)>;
+  // As of() does.
+  using Of = std::function<std::vector<Share>(uint64_t object)>;
 
   // Remembers up to so many objects; those voted for least recently are forgotten first.
   explicit Parties(size_t most = 262144) : most_(most) {}
@@ -64,6 +66,11 @@ class Parties {
   uint64_t forgotten_ = 0;
   std::unordered_map<uint64_t, Object> objects_;
 };
+
+// What is charged to an object, under those whom it is for, and for how much of it; where they are
+// not known, and what is for a label, as it is.
+[[nodiscard]] std::vector<std::pair<pk_key, double>> by_party(const pk_key& key,
+                                                              const Parties::Of& parties_of);
 
 // Parts of a whole number, as near to the shares as can be, that add up to it.
 [[nodiscard]] std::vector<uint64_t> split(uint64_t whole, std::span<const Parties::Share> shares);

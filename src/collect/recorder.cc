@@ -101,7 +101,7 @@ void Recorder::settle_unwatched(Spread::When when, double seconds) {
                  when, seconds, weight_);
 }
 
-size_t Recorder::resolve_owners(const PartiesOf& parties_of) {
+size_t Recorder::resolve_owners(const Parties::Of& parties_of) {
   struct Object {
     std::vector<Parties::Share> parties;
     std::vector<std::pair<Row, pk_count>> rows;
@@ -136,13 +136,8 @@ void Recorder::charge(const Row& row, uint64_t samples, std::span<const Parties:
   for (size_t i = 0; i < parties.size(); ++i) {
     if (!ns[i] && !parts[i]) continue;
     const uint64_t label = parties[i].label;
-    Row to = row;
-    to.key.served_kind = PK_SERVED_LABEL;
-    to.key.served = label ? label : uint64_t{PK_UNCLAIMED} + row.key.reason;
-    to.key.reason = 0;
-    if (voted) to.key.basis = PK_BASIS_VOTED;
     if (label >> 32) processes_.meet(label);
-    count(to, {ns[i], parts[i]});
+    count({charged_to(row.key, label, voted), row.slot}, {ns[i], parts[i]});
   }
 }
 

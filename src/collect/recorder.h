@@ -59,10 +59,11 @@ class Recorder {
   void weigh_by(Spread::Weight weight) { weight_ = std::move(weight); }
   // Charges what is on objects to those they are for, as far as that is known by now. Returns how
   // many are still without.
-  using PartiesOf = std::function<std::vector<Parties::Share>(uint64_t object)>;
-  size_t resolve_owners(const PartiesOf& parties_of);
+  size_t resolve_owners(const Parties::Of& parties_of);
   // Nobody will be found for those that still are.
   void give_up_objects();
+  // A pause: of what comes after it what was seen before says less (see Spread).
+  void put_behind(const Parties::Of& parties_of) { spread_.put_behind(parties_of); }
   // What was seen while hooks were on says nothing of pauses to come.
   void forget_seen() { spread_.forget_seen(); }
   // Keeps to the limits; after what was added has been charged as far as can be.

@@ -34,6 +34,16 @@ inline bool has_stack(const pk_key& key) {
   return has_kernel_stack(key) || has_user_stack(key);
 }
 
+// Of what is charged to an object, once it is known whom that is for (0: that will not be);
+// `voted`: among others.
+inline pk_key charged_to(pk_key key, uint64_t label, bool voted) {
+  key.served_kind = PK_SERVED_LABEL;
+  key.served = label ? label : uint64_t{PK_UNCLAIMED} + key.reason;
+  key.reason = 0;
+  if (voted) key.basis = PK_BASIS_VOTED;
+  return key;
+}
+
 struct RowHash {
   size_t operator()(const Row& r) const {
     uint64_t words[sizeof(pk_key) / 8];

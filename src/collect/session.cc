@@ -128,6 +128,7 @@ void Session::pause() {
     degraded_.push_back("when it was paused: " + r.error().message);
   charge_objects(true);
   recorder_->give_up_objects();
+  put_behind();
   parties_.begin_anew();
   if (options_.progress) tell_progress();
 }
@@ -136,10 +137,12 @@ void Session::pause() {
 // budget may be.
 bool Session::is_outdated(uint64_t paused_ns) {
   constexpr uint64_t longest_of_budget_ns = 4'000'000'000;
+  // As short a turn as there is; this pause may have cut one off before it showed anything.
+  const uint64_t enough_ns = 10 * period_ns();
   bool outdated = false;
   for (auto& [group, shown] : shown_) {
     const uint64_t watched_ns = budget_->watched_ns(group, kernel_->now());
-    if (watched_ns != shown.watched_ns) shown = {.watched_ns = watched_ns};
+    if (watched_ns >= shown.watched_ns + enough_ns) shown = {.watched_ns = watched_ns};
     shown.paused_ns += paused_ns;
     outdated |= shown.paused_ns > longest_of_budget_ns;
   }

@@ -49,6 +49,7 @@ class Session {
   Result<> drain(Spread::When when = Spread::When::meanwhile);
   void add_rest();                 // what is not in the tables
   void charge_objects(bool last);  // whose owner is known; `last`: or will not be
+  void put_behind();               // what was learned up to here, for what comes after a pause
   void add_what_has_no_sample(uint64_t idle_ns);
   Result<> finish(Profile& profile);
   Result<Profile> cut();

@@ -66,6 +66,14 @@ Result<> Session::drain(Spread::When when) {
   return {};
 }
 
+void Session::put_behind() {
+  const auto parties = [this](uint64_t object) {
+    return parties_.of(object, [this](uint64_t o) { return kernel_->owner_of(o); }, true);
+  };
+  recorder_->put_behind(parties);
+  unseen_.tell_learned(parties);
+}
+
 void Session::charge_objects(bool last) {
   const auto owner = [this](uint64_t object) { return kernel_->owner_of(object); };
   const auto parties = [&](uint64_t object) { return parties_.of(object, owner); };

@@ -96,6 +96,21 @@ void Spread::forget_seen() {
   seen_earlier_.clear();
 }
 
+void Spread::put_behind(const Parties::Of& parties_of) {
+  Weighed behind;
+  for (const Weighed* rows : {&seen_before_, &seen_earlier_}) {
+    for (const auto& [row, seen] : *rows) {
+      for (const auto& [key, part] : by_party(row.key, parties_of)) {
+        Seen& sum = behind[{key, row.slot}];
+        sum.ns += part * seen.ns;
+        sum.of_pauses += part * seen.of_pauses;
+      }
+    }
+  }
+  seen_before_.clear();
+  seen_earlier_ = std::move(behind);
+}
+
 void Spread::each_row(const std::function<void(const Row&)>& visit) const {
   for (const Counts* rows : {&seen_, &waiting_})
     for (const auto& [row, count] : *rows) visit(row);

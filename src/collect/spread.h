@@ -24,6 +24,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collect/parties.h"
 #include "collect/row.h"
 #include "model/profile.h"
 
@@ -58,6 +59,9 @@ class Spread {
   // counts alike.
   void settle(const StackOf& stack_of, const Charge& charge, When when, double seconds = 1,
               const Weight& weight = {});
+  // What was seen up to here is to count only where nothing after it is alike; and whom its objects
+  // were for is told now: their numbers may come to be others'. After a settle().
+  void put_behind(const Parties::Of& parties_of);
   // Nothing that was seen says anything of what comes. After a settle() at which nothing waited on.
   void forget_seen();
   [[nodiscard]] size_t waiting() const { return waiting_.size(); }

@@ -57,6 +57,22 @@ TEST(UnseenInterrupts, PausesTookWhatTurnsTook) {
   EXPECT_EQ(sum(counts), 1000 * ms);
 }
 
+TEST(UnseenInterrupts, AreForWhomTheirObjectsWereForWhenThatWasTold) {
+  constexpr uint64_t kCpu = PK_OBJECT | 5;
+  UnseenInterrupts unseen;
+  UnseenInterrupts::Counts counts = {row(PK_USER, 7, 900 * ms),
+                                     row(PK_INTERRUPT, 7, 100 * ms, kCpu)};
+  counts[1].first.served_kind = PK_SERVED_OBJECT;
+  unseen.estimate(counts, 1000 * ms, 0);
+  unseen.tell_learned([](uint64_t) { return std::vector<Parties::Share>{{1, 0.25}, {2, 0.75}}; });
+  counts = {row(PK_USER, 7, 1000 * ms)};
+  unseen.estimate(counts, 0, 1000 * ms);
+  EXPECT_EQ(of(counts, PK_INTERRUPT, 7, 1), 25U);
+  EXPECT_EQ(of(counts, PK_INTERRUPT, 7, 2), 75U);
+  EXPECT_EQ(of(counts, PK_INTERRUPT, 7, kCpu), 0U);
+  EXPECT_EQ(sum(counts), 1000 * ms);
+}
+
 TEST(UnseenInterrupts, NoMoreIsTakenThanThereIs) {
   UnseenInterrupts unseen;
   UnseenInterrupts::Counts counts = {row(PK_USER, 7, 3 * ms + 1), row(PK_INTERRUPT, 7, 9 * ms),

@@ -119,6 +119,50 @@ TEST_F(SpreadTest, WhatWasSeenCanBeForgotten) {
   EXPECT_EQ(charged_, (std::map<uint64_t, uint64_t>{{kClient, 100 * kMs}}));
 }
 
+TEST_F(SpreadTest, WhatWasSeenBeforeAPauseCountsWhereNothingSinceIsAlike) {
+  const uint64_t receive = stack({10, 5, 2, 1});
+  spread_.seen(row(kBystander, kServer, receive), samples(1000));
+  settle(When::interval);
+  spread_.put_behind([](uint64_t) { return std::vector<Parties::Share>(); });
+  spread_.unwatched(waiting(kBystander, receive), samples(10));
+  settle(When::interval);
+  EXPECT_EQ(share(kServer), 1);
+  charged_.clear();
+  spread_.seen(row(kBystander, kClient, receive), samples(10));
+  spread_.unwatched(waiting(kBystander, receive), samples(100));
+  settle();
+  EXPECT_EQ(share(kClient), 1);
+}
+
+TEST_F(SpreadTest, WhatWasSeenBeforeAPauseIsForWhomItsObjectsWereForThen) {
+  constexpr uint64_t kSocket = PK_OBJECT | 3;
+  constexpr uint64_t kUnknown = PK_OBJECT | 4;
+  const uint64_t receive = stack({10, 5, 2, 1});
+  const uint64_t send = stack({20, 15, 12, 11});
+  Row seen = row(kBystander, kSocket, receive);
+  seen.key.served_kind = PK_SERVED_OBJECT;
+  spread_.seen(seen, samples(100));
+  seen = row(kBystander, kUnknown, send, PK_VEC_NET_TX);
+  seen.key.served_kind = PK_SERVED_OBJECT;
+  spread_.seen(seen, samples(100));
+  settle(When::interval);
+  spread_.put_behind([](uint64_t object) {
+    if (object == kUnknown) return std::vector<Parties::Share>();
+    return std::vector<Parties::Share>{{kServer, 0.75}, {kClient, 0.25}};
+  });
+  spread_.unwatched(waiting(kBystander, receive), samples(40));
+  settle(When::interval);
+  EXPECT_NEAR(share(kServer), 0.75, 0.03);
+  EXPECT_NEAR(share(kClient), 0.25, 0.03);
+  for (const Row& r : rows_) EXPECT_EQ(r.key.served_kind, PK_SERVED_LABEL);
+  rows_.clear();
+  spread_.unwatched(waiting(kBystander, send, PK_VEC_NET_TX), samples(1));
+  settle(When::interval);
+  ASSERT_EQ(rows_.size(), 1U);
+  EXPECT_EQ(rows_[0].key.served, kUnknown);
+  EXPECT_EQ(rows_[0].key.served_kind, PK_SERVED_OBJECT);
+}
+
 TEST_F(SpreadTest, SoDoSingleSamplesOfManyStacks) {
   // Leaves differ, calls do not.
   for (uint32_t i = 0; i < 40; ++i)
