@@ -218,12 +218,24 @@ int pk_reschedule_entry(void *ctx)
 	struct pk_cpu *c = pk_interrupt_hook();
 
 	pk_begin(c, PK_EXACT_RESCHEDULE, pk_noted(pk_reschedule_object(bpf_get_smp_processor_id())));
-	c->irq.basis = PK_BASIS_QUEUER;
+	c->irq.basis = c->irq.served & PK_OBJECT ? PK_BASIS_VOTED : PK_BASIS_QUEUER;
 	if (!c->irq.served) {
 		c->irq.served = PK_KERNEL;
 		c->irq.basis = PK_BASIS_OWN;
 	}
 	return 0;
+}
+
+/* On whose behalf this CPU asks another one to look for another task. */
+static __always_inline __u64 pk_asking_party(struct pk_cpu *c)
+{
+	__u64 party = pk_party_now(c);
+
+	if (party)
+		return party;
+	if (c->irq_since)
+		return c->irq.served;
+	return pk_serving_softirq(c) == 1 ? pk_waking_object() : 0;
 }
 
 /* A reschedule has no function; the others come by csd_queue_cpu. */
@@ -233,7 +245,7 @@ int BPF_PROG(pk_ipi_send, unsigned int cpu, unsigned long callsite, void *callba
 	struct pk_cpu *c = pk_interrupt_hook();
 
 	if (!callback)
-		pk_note(pk_reschedule_object(cpu), pk_party_now(c));
+		pk_note(pk_reschedule_object(cpu), pk_asking_party(c));
 	return 0;
 }
 
@@ -245,7 +257,7 @@ int BPF_PROG(pk_send_reschedule, int cpu)
 {
 	struct pk_cpu *c = pk_interrupt_hook();
 
-	pk_note(pk_reschedule_object(cpu), pk_party_now(c));
+	pk_note(pk_reschedule_object(cpu), pk_asking_party(c));
 	return 0;
 }
 

@@ -35,6 +35,7 @@ enum {
 	PK_SALT_DISK = 0x6469,
 	PK_SALT_CALL = 0x6361,
 	PK_SALT_RESCHEDULE = 0x7265,
+	PK_SALT_WAKING = 0x7761,
 };
 
 /*
@@ -132,6 +133,12 @@ static __always_inline __u64 pk_huge_object(void)
 static __always_inline __u64 pk_network_object(void)
 {
 	return pk_object_of(PK_SALT_NETWORK, bpf_get_smp_processor_id(), 0);
+}
+
+/* For whom this CPU's softirqs wake others. */
+static __always_inline __u64 pk_waking_object(void)
+{
+	return pk_object_of(PK_SALT_WAKING, bpf_get_smp_processor_id(), 0);
 }
 
 /* The same of sending that was put off. */

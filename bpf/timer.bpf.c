@@ -38,9 +38,24 @@ static __noinline __u64 pk_sleeper(struct pk_cpu *c, __u64 timer)
 				  (__u64)BPF_CORE_READ((struct process_timer *)timer, task));
 }
 
+__u64 pk_timer_party(struct pk_cpu *c, __u32 *basis)
+{
+	__u64 function;
+
+	if (!c || !basis || !c->expiring)
+		return 0;
+	function = pk_timer_function(c->expiring);
+	*basis = PK_BASIS_OWNER;
+	if (function && function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT])
+		return pk_sleeper(c, c->expiring);
+	*basis = PK_BASIS_QUEUER;
+	return pk_timer_noted(c->expiring, c->expires);
+}
+
 int pk_timer_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge)
 {
-	__u64 function, party;
+	__u32 basis = PK_BASIS_QUEUER;
+	__u64 party;
 
 	if (!c || !place || !charge)
 		return 0;
@@ -50,13 +65,8 @@ int pk_timer_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 		return pk_charge_unwatched(c, charge);
 	charge->watched = segment;
 	charge->reason = PK_UNTRACKED;
-	if (!c->expiring)
-		return pk_charge_nobody(c, charge, PK_UNTRACKED);
-	function = pk_timer_function(c->expiring);
-	if (function && function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT])
-		return pk_charge_party(c, charge, pk_sleeper(c, c->expiring), PK_BASIS_OWNER);
-	party = pk_timer_noted(c->expiring, c->expires);
-	return pk_charge_party(c, charge, party, PK_BASIS_QUEUER);
+	party = pk_timer_party(c, &basis);
+	return pk_charge_party(c, charge, party, basis);
 }
 
 /* Sockets' timers and those of sleepers tell by themselves whose they are, and are the most. */

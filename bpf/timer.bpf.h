@@ -23,6 +23,9 @@ static __always_inline __u64 pk_socket_expiring(struct pk_cpu *c, __u8 vec)
 							      pk_timer_function(timer));
 }
 
+/* Whom the timer is for whose function was called last in the TIMER softirq; 0 if that is not known. */
+__u64 pk_timer_party(struct pk_cpu *c, __u32 *basis);
+
 /* A sample in the TIMER softirq that is not the network's. */
 int pk_timer_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge);
 

@@ -101,6 +101,22 @@ TEST_F(AccuracyTest, WakeupsOfReceivers) {
   expect_ratio(seen.report, counts, one, two, 3, Time::measured);
 }
 
+// A CPU that is busy is asked to look for another task: by a softirq, for whom it wakes the
+// receiver.
+TEST_F(AccuracyTest, ReceiversWokenOnABusyCpu) {
+  const int interrupted = stage_.start_hog(0);
+  const int one = serve({"pk_udp", "recv", "--port", "7001"});
+  const int two = serve({"pk_udp", "recv", "--port", "7002"});
+  talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001,7002", "--ratio", "3:1", "--pps",
+        "4000"});
+  const auto counts = [interrupted](const live::Flow& f) {
+    return f.source == "ipi:reschedule" && f.ran_on == interrupted;
+  };
+  const Observed seen = measure("reschedules, 3:1", {{one, two}, interrupted, {}, counts}, {95, 5},
+                                {.seconds = 8, .min_samples = 10});
+  expect_ratio(seen.report, counts, one, two, 3, Time::measured);
+}
+
 // A bystander that only computes: what it gets done beside a flood, over what it gets done by
 // itself, is what it has of its CPU. The rest is taken from it by packets: softirqs, interrupts,
 // and what entering those takes.

@@ -273,6 +273,7 @@ TEST_P(PortTest, IsItsNewHoldersAfterAPause) {
   const std::set<int> pinned = {first, second, sender};
   const Shares shares = received_elsewhere(report, {first, second}, hog_, pinned);
   expect_shares(report, shares, in_turns ? 90 : 98, in_turns ? 5 : 2);
+  if (in_guest()) GTEST_SKIP() << "which piece it was in is told by a timeline that is too coarse";
   const double right = in_turns ? 0.8 : 0.98;
   const auto received = [&](const Flow& f) { return is_received_elsewhere(f, pinned); };
   auto served = served_in_slots(recording.profile(), 0, 0, received);
