@@ -199,7 +199,7 @@ static __noinline int pk_vote_for_waking(struct pk_cpu *c, struct pk_place *plac
 					 struct pk_charge *charge)
 {
 	__u64 party = PK_KERNEL;
-	__u32 basis;
+	__u32 basis = 0;
 
 	if (!c || !place || !charge)
 		return 0;
