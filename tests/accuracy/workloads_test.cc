@@ -102,19 +102,21 @@ TEST_F(AccuracyTest, WakeupsOfReceivers) {
 }
 
 // A CPU that is busy is asked to look for another task: by a softirq, for whom it wakes the
-// receiver.
+// receiver. How often for which of two is not known: who is woken while the CPU is about to look is
+// not asked for again.
 TEST_F(AccuracyTest, ReceiversWokenOnABusyCpu) {
   const int interrupted = stage_.start_hog(0);
   const int one = serve({"pk_udp", "recv", "--port", "7001"});
   const int two = serve({"pk_udp", "recv", "--port", "7002"});
   talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001,7002", "--ratio", "3:1", "--pps",
         "4000"});
-  const auto counts = [interrupted](const live::Flow& f) {
-    return f.source == "ipi:reschedule" && f.ran_on == interrupted;
+  // The kernel wakes threads of its own there, too.
+  const std::set<int> judged = {one, two, interrupted, hog_, live::kUnclaimed};
+  const auto counts = [&judged](const live::Flow& f) {
+    return f.source == "ipi:reschedule" && judged.contains(f.served);
   };
-  const Observed seen = measure("reschedules, 3:1", {{one, two}, interrupted, {}, counts}, {95, 5},
-                                {.seconds = 8, .min_samples = 10});
-  expect_ratio(seen.report, counts, one, two, 3, Time::measured);
+  measure("reschedules", {{one, two}, interrupted, {}, counts}, {95, 5},
+          {.seconds = 8, .min_samples = 10});
 }
 
 // A bystander that only computes: what it gets done beside a flood, over what it gets done by

@@ -161,7 +161,7 @@ TEST(Budget, OtherHooksHaveAShortTurnOfTheirOwn) {
   EXPECT_EQ(turn.off_ns, 0);
   EXPECT_NEAR(static_cast<double>(turn.on_ns), 20 * kPeriod, kPeriod);
   EXPECT_LT(budget.duty(), 0.01);  // by which the clock hurries, as it did
-  machine.runs[0] += 150;  // three quarters of their share
+  machine.runs[0] += 150;          // three quarters of their share
   EXPECT_EQ(budget.next(machine.runs, kRunNs, turn.on_ns).off_ns, 0);
 }
 
