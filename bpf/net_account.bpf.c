@@ -321,7 +321,8 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		/* It has interrupted a slow path, which is at work on the CPU's account; */
 		if (!(place->at & PK_AT_HOOK) && place->vec == PK_VEC_NET_RX)
 			return pk_charge_owner(c, charge, pk_network_object(), PK_BASIS_VOTED);
-		/* or is in one: that is pkprof's own work. */
+		/* or is in one: that is pkprof's own work, of which there is none in a pause. */
+		charge->watched = 0;
 		return pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
 	}
 	c->stats.network++;
