@@ -22,6 +22,7 @@
 #include "served.bpf.h"
 #include "state.bpf.h"
 #include "timer.bpf.h"
+#include "waking.bpf.h"
 
 #include <linux/bpf_perf_event.h>
 
@@ -188,41 +189,6 @@ static __always_inline void pk_sample_hooked(struct pk_cpu *c, struct pk_scratch
 	} else {
 		pk_charge_unwatched(c, charge);
 	}
-}
-
-/*
- * Where a softirq wakes a process of another CPU, that CPU is asked to look for it. Which softirqs
- * do so is told by the samples that were held up up to the end of what is done with interrupts off,
- * which is that, mostly.
- */
-static __noinline int pk_vote_for_waking(struct pk_cpu *c, struct pk_place *place,
-					 struct pk_charge *charge)
-{
-	__u64 party = PK_KERNEL;
-	__u32 basis = 0;
-
-	if (!c || !place || !charge)
-		return 0;
-	switch (place->vec) {
-	case PK_VEC_NET_RX:
-	case PK_VEC_NET_TX:
-		party = pk_network_object();
-		break;
-	case PK_VEC_BLOCK:
-	case PK_VEC_IRQ_POLL:
-		party = pk_disk_object();
-		break;
-	case PK_VEC_TIMER:
-		if (!c->watched)
-			return 0; /* which timer it is is not known */
-		party = place->at & PK_AT_CALL_TIMER ? pk_timer_party(c, &basis) : PK_KERNEL;
-		break;
-	case PK_VEC_HRTIMER:
-	case PK_VEC_TASKLET:
-	case PK_VEC_HI:
-		return 0;
-	}
-	return pk_vote(c, pk_waking_object(), party, charge->ns, PK_VOTE_FADES);
 }
 
 static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_scratch *s,
