@@ -81,7 +81,6 @@ static __always_inline struct pk_key *pk_key_of(struct pk_cpu *c, struct pk_char
 	key->kstack = charge->kstack;
 	key->kind = charge->kind;
 	key->vec = charge->vec;
-	key->watched = charge->watched;
 	if (charge->kind == PK_WORK)
 		key->ustack = c->work_function;
 	return key;
@@ -110,19 +109,6 @@ int pk_charge_owner(struct pk_cpu *c, struct pk_charge *charge, __u64 object, __
 	key->served_kind = PK_SERVED_OBJECT;
 	key->basis = basis;
 	key->reason = charge->reason;
-	return pk_count(c, key, charge->ns, charge->samples);
-}
-
-int pk_charge_unwatched(struct pk_cpu *c, struct pk_charge *charge)
-{
-	struct pk_key *key;
-
-	if (!c || !charge)
-		return 0;
-	key = pk_key_of(c, charge);
-	key->served_kind = PK_SERVED_UNWATCHED;
-	key->watched = 0;
-	key->basis = PK_BASIS_PROVISIONAL;
 	return pk_count(c, key, charge->ns, charge->samples);
 }
 
@@ -231,7 +217,6 @@ int pk_attribute(struct pk_cpu *c, __u64 object, struct pk_key *who)
 			key.kstack = slot->charge[i].kstack;
 			key.kind = slot->charge[i].kind;
 			key.vec = slot->charge[i].vec;
-			key.watched = slot->charge[i].watched;
 			pk_count(c, &key, slot->charge[i].ns, slot->charge[i].samples);
 		}
 		slot->used = 0;

@@ -40,9 +40,6 @@ int pk_charge_label(struct pk_cpu *c, struct pk_charge *charge, __u64 label, __u
 /* Counts a charge for the object's owner, whom user space will look for. */
 int pk_charge_owner(struct pk_cpu *c, struct pk_charge *charge, __u64 object, __u32 basis);
 
-/* Counts a charge that no hook can name, since they are off; user space finds what is alike. */
-int pk_charge_unwatched(struct pk_cpu *c, struct pk_charge *charge);
-
 static __always_inline int pk_charge_nobody(struct pk_cpu *c, struct pk_charge *charge,
 					    __u8 reason)
 {

@@ -4,9 +4,8 @@
  * are submitted, and looked up where requests are completed. A request without a bio, a flush of
  * the disk's cache, is for whoever had it sent to the disk.
  *
- * To keep a budget these hooks are on for a share of the time only. A request that passed one of them
- * in a pause may be anyone's: memory and places come round again, so a note holds for its own window,
- * by a number that the window is part of.
+ * These hooks are off while pkprof does not watch. Memory and places on disks are used again, so a note
+ * holds for its own window only: the window is part of its number.
  */
 #include "block.bpf.h"
 
@@ -21,11 +20,6 @@ int pk_block_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 {
 	if (!c || !place || !charge)
 		return 0;
-	/* In a pause, as what ended in the last turns: that is more than what was sampled there. */
-	if (!c->disks_watched) {
-		charge->reason = PK_UNWATCHED;
-		return pk_charge_owner(c, charge, pk_disk_object(), PK_BASIS_VOTED);
-	}
 	charge->reason = PK_EXPIRED;
 	/* Its hook ran where its end begins. */
 	if (place->at & PK_AT_COMPLETE)
@@ -42,7 +36,7 @@ int pk_block_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 /* Of a bio, or of a request that has none. */
 static __always_inline __u64 pk_bio_object(__u64 bio)
 {
-	return pk_object_of(PK_SALT_BIO, bio, disk_window);
+	return pk_object_of(PK_SALT_BIO, bio, window);
 }
 
 /* A request for a loop device is for the file behind it, too. */
@@ -71,7 +65,7 @@ static __noinline int pk_vote_for_loop(struct pk_cpu *c, __u64 devicep, __u64 by
 /* A place on a disk, which a bio is for; by the 32 bits that block_split says of it. */
 static __always_inline __u64 pk_place_object(__u32 dev, __u32 sector)
 {
-	return pk_object_of(PK_SALT_PLACE, (__u64)dev << 32 | sector, disk_window);
+	return pk_object_of(PK_SALT_PLACE, (__u64)dev << 32 | sector, window);
 }
 
 /* Where nobody is known that is noted, too, or it would be taken for given in a pause. */
@@ -96,7 +90,7 @@ static __always_inline __u64 pk_giver(__u64 object)
 /* That a thread is about to send this bio on. */
 static __always_inline __u64 pk_sending_on(__u64 bio)
 {
-	return bio ^ bpf_get_current_task() ^ disk_window;
+	return bio ^ bpf_get_current_task() ^ window;
 }
 
 /*
@@ -113,7 +107,7 @@ int BPF_PROG(pk_block_bio_queue, struct bio *bio)
 	struct gendisk *disk;
 
 	c->sent_on = 0;
-	if (!disk_window)
+	if (!window)
 		return 0;
 	pk_note_giver(pk_bio_object(plain), party);
 	disk = bio->bi_bdev->bd_disk;
@@ -135,7 +129,7 @@ int BPF_PROG(pk_block_split, struct bio *bio, unsigned int sector)
 	__u64 plain = pk_plain(c, bio);
 	__u64 party = pk_party_now(c);
 
-	if (!disk_window)
+	if (!window)
 		return 0;
 	pk_note_giver(pk_bio_object(plain), party);
 	pk_note_place(bio->bi_bdev->bd_disk, sector, party);
@@ -154,13 +148,13 @@ int BPF_PROG(pk_block_bio_remap, struct bio *bio, unsigned int dev, unsigned lon
 	__u64 plain = pk_plain(c, bio);
 	__u64 party;
 
-	if (!(task->flags & PF_KTHREAD) || !disk_window)
+	if (!(task->flags & PF_KTHREAD) || !window)
 		return 0;
 	party = pk_giver(pk_place_object(dev, sector));
 	/* Pieces of work have their own parties: those who queued them. */
 	if (!(task->flags & PF_WQ_WORKER)) {
 		pk_note(pk_sent_on_object(bpf_get_current_task(), 0), PK_KERNEL);
-		pk_note(pk_sent_on_object(bpf_get_current_task(), disk_window),
+		pk_note(pk_sent_on_object(bpf_get_current_task(), window),
 			party ? party : PK_NOBODY);
 	}
 	if (!party)
@@ -175,7 +169,7 @@ int BPF_PROG(pk_block_rq_issue, struct request *rq)
 {
 	struct pk_cpu *c = pk_disk_hook();
 
-	if (!rq->bio && disk_window)
+	if (!rq->bio && window)
 		pk_note_giver(pk_bio_object(pk_plain(c, rq)), pk_party_now(c));
 	return 0;
 }
@@ -192,8 +186,7 @@ int BPF_PROG(pk_block_rq_complete, struct request *rq, int error, unsigned int b
 	struct pk_cpu *c = pk_disk_hook();
 	__u64 bio = pk_plain(c, rq->bio);
 
-	c->done = disk_window ? pk_giver(pk_bio_object(bio ? bio : pk_plain(c, rq))) :
-				PK_UNWATCHED_PARTY;
+	c->done = pk_giver(pk_bio_object(bio ? bio : pk_plain(c, rq)));
 	c->done_in = pk_interrupts(c);
 	if (config.debox)
 		pk_tell_done(c->done, c->done_in);

@@ -26,7 +26,7 @@ static __always_inline struct pk_cpu *pk_disk_hook(void)
 	return c;
 }
 
-/* The same of hooks that are rare, and stay on when a budget turns the others off. */
+/* The same of hooks that are rare, and stay on between windows. */
 static __always_inline struct pk_cpu *pk_rare_hook(void)
 {
 	struct pk_cpu *c = this_cpu();

@@ -3,8 +3,7 @@
  * Hard interrupts and what they were for; see interrupt.bpf.h.
  *
  *   a device         whoever submitted the disk request that it completed; where a softirq is to do
- *                    the rest, or the hooks that would say are off, those whose requests or packets
- *                    this CPU handled in the last seconds
+ *                    the rest, those whose requests or packets this CPU handled in the last seconds
  *   a timer          the sleeper that it wakes, or whoever started it; the sampling clock's, pkprof
  *   another CPU      whoever asked it to call the function, to look for another task
  *   another device   not known
@@ -37,15 +36,19 @@ static __noinline int pk_end_part(struct pk_cpu *c)
 
 	if (!c)
 		return 0;
-	ns = now - c->irq_since;
+	ns = now - pk_irq_counted_from(c);
 	if (!c->irq.served)
 		c->irq.served = PK_UNKNOWN_PARTY;
-	/* While the hooks are turned on or off, no sample has this taken off. */
-	if (started && irq_window && c->irq_window == irq_window && !pk_is_away(c)) {
+	if (started && !pk_is_away(c)) {
 		pk_add_exact(c, &c->irq, ns);
 		c->irq_ns += ns;
 		c->irq_sum += ns;
+		if (c->irq_sampled) {
+			c->stats.clock_interrupts++;
+			c->stats.clock_ns += ns;
+		}
 	}
+	c->irq_sampled = 0;
 	c->irq_since = now;
 	return 0;
 }
@@ -73,6 +76,7 @@ static __always_inline int pk_begin(struct pk_cpu *c, __u8 kind, __u64 party)
 	c->irq_before_in_softirq = c->irq_in_softirq;
 	c->irq_in_softirq = pk_serving_softirq(c) == 1;
 	c->irq_timer = 0;
+	c->irq_sampled = 0;
 	c->irq.kind = kind;
 	c->irq.number = 0;
 	c->irq.function = 0;
@@ -82,9 +86,6 @@ static __always_inline int pk_begin(struct pk_cpu *c, __u8 kind, __u64 party)
 	c->irq_begin = bpf_ktime_get_ns();
 	c->irq_entered = pk_entered(c);
 	c->irq_since = c->irq_entered;
-	/* What is seen whole counts, and is off the next sample, be there one in this window or not. */
-	if (irq_window)
-		c->irq_window = irq_window;
 	return 0;
 }
 
@@ -98,26 +99,12 @@ static __always_inline int pk_end(struct pk_cpu *c)
 	return 0;
 }
 
-/* Noted of an interrupt that has completed disk requests. */
-static __always_inline __u64 pk_disk_interrupt(__u32 number)
-{
-	return pk_object_of(PK_SALT_DISK, number, 1);
-}
-
 int pk_interrupt_completed(struct pk_cpu *c, __u64 party)
 {
 	if (!c || !c->irq_since)
 		return 0;
-	if (c->irq.kind == PK_EXACT_DEVICE && c->disk_irq != c->irq.number) {
-		c->disk_irq = c->irq.number;
-		pk_note(pk_disk_interrupt(c->disk_irq), PK_KERNEL);
-	}
 	c->irq.served = party;
 	c->irq.basis = PK_BASIS_SUBMITTER;
-	if (party == PK_UNWATCHED_PARTY) {
-		c->irq.served = pk_disk_object();
-		c->irq.basis = PK_BASIS_VOTED;
-	}
 	return pk_end_part(c);
 }
 
@@ -166,7 +153,7 @@ int BPF_PROG(pk_irq_exit, int irq)
 	c->irq.basis = PK_BASIS_VOTED;
 	if (raised & (1 << PK_VEC_NET_RX | 1 << PK_VEC_NET_TX))
 		c->irq.served = pk_network_object();
-	else if (raised & 1 << PK_VEC_BLOCK || (!disk_window && pk_noted(pk_disk_interrupt(irq))))
+	else if (raised & 1 << PK_VEC_BLOCK)
 		c->irq.served = pk_disk_object();
 	return pk_end(c);
 }

@@ -13,6 +13,14 @@
 #include "party.bpf.h"
 #include "state.bpf.h"
 
+/* Begin of the part of the interrupt that goes on: nothing counts from before the start. */
+static __always_inline __u64 pk_irq_counted_from(struct pk_cpu *c)
+{
+	__u64 from = started;
+
+	return c->irq_since > from ? c->irq_since : from;
+}
+
 /* The interrupt has completed a disk request of this party, and goes on for it until the next. */
 int pk_interrupt_completed(struct pk_cpu *c, __u64 party);
 

@@ -169,7 +169,7 @@ static __noinline int pk_as_last_received(struct pk_cpu *c)
 	return 0;
 }
 
-/* In a packet that is not known: for the socket that a hook names before it ends, or unwatched. */
+/* In a packet that is not known: for the socket that a hook names before it ends, or for nobody. */
 static __always_inline void pk_net_at_unknown(struct pk_cpu *c)
 {
 	c->packet = 0;
@@ -265,7 +265,7 @@ static __always_inline int pk_net_sample_packet(struct pk_cpu *c, struct pk_plac
 		}
 	}
 	if (c->resting & PK_REST_SENDING && passed_on)
-		return pk_charge_unwatched(c, charge);
+		return pk_charge_nobody(c, charge, PK_UNWATCHED);
 	tap = sk && BPF_CORE_READ(sk, __sk_common.skc_family) == AF_PACKET;
 
 	if (sk && tap == ((place->at & PK_AT_TAP) != 0) && !pk_sock_listens(c->sk)) {
@@ -321,8 +321,7 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		/* It has interrupted a slow path, which is at work on the CPU's account; */
 		if (!(place->at & PK_AT_HOOK) && place->vec == PK_VEC_NET_RX)
 			return pk_charge_owner(c, charge, pk_network_object(), PK_BASIS_VOTED);
-		/* or is in one: that is pkprof's own work, of which there is none in a pause. */
-		charge->watched = 0;
+		/* or is in one: that is pkprof's own work. */
 		return pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
 	}
 	c->stats.network++;
@@ -336,7 +335,7 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 	if (pk_needs_sending(place)) {
 		c->stats.needed_sending++;
 		if (c->resting & PK_REST_SENDING)
-			return pk_charge_unwatched(c, charge);
+			return pk_charge_nobody(c, charge, PK_UNWATCHED);
 	}
 	if (place->at & PK_AT_TRANSMIT) {
 		if (!c->tx_sk)

@@ -39,7 +39,7 @@ int BPF_PROG(pk_sock_recvmsg, struct socket *sock, void *msg, int flags, int ret
 SEC("?tp_btf/inet_sock_set_state")
 int BPF_PROG(pk_inet_sock_set_state, struct sock *sk)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_hook();
 	__u64 object;
 
 	if (pk_serving_softirq(c) != 0 || !pk_is_used(sk))

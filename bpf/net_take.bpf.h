@@ -16,7 +16,7 @@ static __noinline int pk_thread_takes(struct pk_cpu *c, __u64 object)
 	if (!c)
 		return 0;
 	who.served = pk_thread_party(bpf_get_current_task(), &basis);
-	if (!who.served || who.served == PK_UNWATCHED_PARTY) {
+	if (!who.served) {
 		who.served = PK_UNCLAIMED + PK_UNTRACKED;
 		basis = PK_BASIS_PROVISIONAL;
 	}

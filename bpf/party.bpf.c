@@ -250,7 +250,7 @@ static __noinline __u64 pk_sent_on_party(__u64 taskp)
 {
 	if (!pk_noted(pk_sent_on_object(taskp, 0)))
 		return 0;
-	return pk_disk_party(disk_window ? pk_noted(pk_sent_on_object(taskp, disk_window)) : 0);
+	return pk_disk_party(pk_noted(pk_sent_on_object(taskp, window)));
 }
 
 __u64 pk_thread_party(__u64 taskp, __u32 *basis)
@@ -303,8 +303,6 @@ int pk_charge_party(struct pk_cpu *c, struct pk_charge *charge, __u64 party, __u
 		return 0;
 	if (party & PK_OBJECT)
 		return pk_charge_owner(c, charge, party, basis);
-	if (party == PK_UNWATCHED_PARTY)
-		return pk_charge_unwatched(c, charge);
 	if (party)
 		return pk_charge_label(c, charge, party, basis);
 	return pk_charge_nobody(c, charge, charge->reason);

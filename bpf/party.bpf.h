@@ -38,24 +38,22 @@ enum {
 	PK_SALT_WAKING = 0x7761,
 };
 
-/*
- * A party that is not known because hooks were off when the work was given: user space charges such
- * work as what is alike. The first window is not after a pause.
- */
+/* The party of work that was given while pkprof was not watching. */
 enum { PK_UNWATCHED_PARTY = PK_UNCLAIMED + PK_UNWATCHED };
 
 /* Noted of a disk request where nobody is known that it is for. */
 enum { PK_NOBODY = PK_UNCLAIMED + PK_UNTRACKED };
 
-static __always_inline bool pk_disks_had_pause(void)
+/* Hooks were off before this window; the first one is not after a pause. */
+static __always_inline bool pk_had_pause(void)
 {
-	return disk_window != 1;
+	return window != 1;
 }
 
 /* What was noted of a request in this window, if anything was, as a party. */
 static __always_inline __u64 pk_disk_party(__u64 noted)
 {
-	if (!noted && pk_disks_had_pause())
+	if (!noted && pk_had_pause())
 		return PK_UNWATCHED_PARTY;
 	return noted == PK_NOBODY ? 0 : noted;
 }

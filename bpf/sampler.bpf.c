@@ -26,21 +26,15 @@
 
 #include <linux/bpf_perf_event.h>
 
-/*
- * Are the hooks on, and were they at the last sample? To keep a budget they are attached for a
- * share of the time only. Of what they said before a pause nothing holds.
- */
+/* What hooks said before they were turned off, or before some of them rest, does not hold after it. */
 static __always_inline void pk_look_for_hooks(struct pk_cpu *c)
 {
-	__u32 now = window, disks = disk_window;
+	__u32 now = window, rest = resting;
 
-	c->disks_watched = c->disk_window == disks && disks;
-	c->disk_window = disks;
-	c->watched = c->window == now && now;
-	if (likely(c->window == now))
+	if (likely(c->window == now && c->resting == rest))
 		return;
 	c->window = now;
-	c->resting = resting;
+	c->resting = rest;
 	c->skb = 0;
 	c->from = 0;
 	c->sk = 0;
@@ -51,16 +45,6 @@ static __always_inline void pk_look_for_hooks(struct pk_cpu *c)
 	c->sender = 0;
 }
 
-/* No hook came: what the CPU's account was waiting for is over, or they have gone. */
-static __always_inline void pk_close_armed(struct pk_cpu *c)
-{
-	bool disk = c->armed == PK_PHASE_REQUEST || c->armed == PK_PHASE_ENTRY;
-
-	if (disk && !c->object && (!disk_window || c->disk_window != disk_window))
-		c->object = PK_UNWATCHED_PARTY;
-	pk_net_close(c);
-}
-
 /*
  * Hard interrupts are counted by their hooks; what was counted is off this sample, to the
  * nanosecond, or the ledger would not sum. The one that goes on is counted when it ends, and is
@@ -69,16 +53,11 @@ static __always_inline void pk_close_armed(struct pk_cpu *c)
 static __always_inline void pk_take_off_interrupts(struct pk_cpu *c, struct pk_charge *charge,
 						   __u64 now)
 {
-	__u32 on = irq_window;
 	__s64 part = 0, off, ns = charge->ns;
 
-	if (unlikely(c->irq_window != on)) {
-		/* Turned on, or off: where its entry was hooked, its exit may not be. */
-		c->irq_window = on;
-		if (c->irq_since)
-			c->irq_since = on ? now : 0;
-	} else if (on && c->irq_since) {
-		part = now - c->irq_since;
+	if (c->irq_since) {
+		part = now - pk_irq_counted_from(c);
+		c->irq_sampled = 1;
 		if (self)
 			c->irq.served = self;
 	}
@@ -96,7 +75,7 @@ static __always_inline void pk_take_off_interrupts(struct pk_cpu *c, struct pk_c
  */
 static __always_inline bool pk_was_in_interrupt(struct pk_cpu *c)
 {
-	if (!c->irq_since || !c->due || !irq_window)
+	if (!c->irq_since || !c->due)
 		return false;
 	return c->due > c->irq_begin || (c->due < c->irq_end && c->due >= c->irq_before);
 }
@@ -108,31 +87,7 @@ static __always_inline bool pk_was_in_interrupt(struct pk_cpu *c)
  */
 static __always_inline bool pk_is_late(struct pk_cpu *c)
 {
-	return c->irq_since && c->due && irq_window && !c->irq_before_in_softirq &&
-	       c->due < c->irq_before;
-}
-
-enum { PK_STI = 0xfb };
-
-/*
- * While the hooks on interrupts are off nobody knows when they began. But a clock that was due in
- * one, or before it and late, ticks as soon as it may: in the softirq's loop, at the second
- * instruction behind that which lets interrupts in. Of all such samples but one in hundreds are due
- * to this; on a virtual machine that was interrupted 16,000 times a second there were six times as
- * many of them as of the softirqs themselves.
- */
-static __always_inline bool pk_is_let_in(struct pk_place *place, __u64 ip)
-{
-	__u8 code[8] = {};
-	bool sti = false;
-
-	if (irq_window || place->depth != 1 || place->vec != PK_VEC_NONE)
-		return false;
-	bpf_probe_read_kernel(code, sizeof(code), (void *)(ip - sizeof(code)));
-#pragma unroll
-	for (int i = 0; i < 7; i++) /* and one instruction is behind it */
-		sti |= code[i] == PK_STI;
-	return sti;
+	return c->irq_since && c->due && !c->irq_before_in_softirq && c->due < c->irq_before;
 }
 
 /* What a softirq interrupted, as far as it is known without the way up its stack. */
@@ -172,23 +127,15 @@ static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charg
 	c->run_stolen += took;
 }
 
-/* Work that a hook names, if it is on. */
+/* Work that a hook names. */
 static __always_inline void pk_sample_hooked(struct pk_cpu *c, struct pk_scratch *s,
 					     struct pk_charge *charge)
 {
 	struct pk_place *place = &s->place;
 
-	if (c->watched) {
-		if (place->at & PK_AT_RECEIVE)
-			place->packet = pk_packet_on_stack(
-				s, c->resting & PK_REST_PACKETS ? 0 : c->skb);
-		/* Before the first vector: it may be for the end of a disk request. */
-		if (place->vec != PK_VEC_NONE || c->disks_watched)
-			charge->watched = segment;
-		pk_net_sample(c, place, charge);
-	} else {
-		pk_charge_unwatched(c, charge);
-	}
+	if (place->at & PK_AT_RECEIVE)
+		place->packet = pk_packet_on_stack(s, c->resting & PK_REST_PACKETS ? 0 : c->skb);
+	pk_net_sample(c, place, charge);
 }
 
 static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_scratch *s,
@@ -269,13 +216,11 @@ static __noinline int pk_sample_thread(struct pk_cpu *c, struct pk_place *place,
 	c->work_function = pk_thread_work(task);
 	charge->kind = c->work_function ? PK_WORK : PK_KTHREAD;
 	charge->vec = PK_VEC_NONE;
-	if (c->disks_watched)
-		charge->watched = disk_segment; /* some is given by interrupts of disks */
 	charge->reason = PK_UNTRACKED;
 	if (place->at & PK_AT_RECLAIM)
 		return pk_charge_owner(c, charge, pk_callbacks_object(task), PK_BASIS_VOTED);
 	party = pk_thread_party(task, &basis);
-	if ((!party || party == PK_UNWATCHED_PARTY) && place->at & PK_AT_PUT_OFF)
+	if (!party && place->at & PK_AT_PUT_OFF)
 		return pk_charge_owner(c, charge, pk_callbacks_object(task), PK_BASIS_VOTED);
 	if (!party)
 		return pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
@@ -373,7 +318,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	struct pk_scratch *s;
 	__u64 since = started;
 	__u32 zero = 0, depth;
-	bool gap, let_in;
+	bool gap;
 
 	/* Attaching lets the clock run for a moment before it is to count. */
 	if (!since || stopped || pk_is_away(c))
@@ -406,7 +351,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	if (!s)
 		goto out;
 	if (c->armed && !c->busy)
-		pk_close_armed(c);
+		pk_net_close(c); /* no hook came: what it was waiting for is over */
 	pk_look_for_hooks(c);
 
 	c->idle = 0;
@@ -419,13 +364,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	} else {
 		depth = pk_kernel_stack(c, ctx, s);
 		place = pk_read_place(s, depth);
-		let_in = place->async && pk_is_let_in(place, ctx->regs.rip);
-		if (let_in && !pk_interrupted_idle_or_user(place)) {
-			c->carried_ns = charge->ns;
-			goto out;
-		}
-		if (let_in ||
-		    (place->async && pk_is_late(c) && pk_interrupted_idle_or_user(place))) {
+		if (place->async && pk_is_late(c) && pk_interrupted_idle_or_user(place)) {
 			charge->kind = PK_USER;
 			if (!task->pid) {
 				charge->kind = PK_IDLING;

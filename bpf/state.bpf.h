@@ -189,14 +189,9 @@ extern struct pk_packet_frame packet_frames[PK_FUNCTIONS];
 extern volatile __u64 started; /* ktime of the start: a first sample stands for the time since; 0: none counts */
 extern volatile __u64 stopped; /* ktime of the end, for those who come to read later; 0: it goes on */
 extern volatile __u64 period; /* ns between samples now */
-extern volatile __u32 window; /* 0: the hooks are off; else a number, each time a new one */
-extern volatile __u32 irq_window; /* the same of the hooks on interrupts */
-extern volatile __u32 disk_window; /* and of those on disk requests */
+extern volatile __u32 window; /* 0: the hooks are off; else a number, a new one each time they go on */
 /* What an interrupt takes before its entry and after its exit are seen. */
 extern volatile __u32 entering_ns;
-/* What user space calls the time that goes on while hooks are on, and those on disk requests. */
-extern volatile __u8 segment;
-extern volatile __u8 disk_segment;
 extern volatile __u32 resting; /* enum pk_rest: hooks that are off since nothing needs them */
 extern volatile __u32 rows; /* of the table of counts in use */
 extern volatile __u32 rows_with_stacks; /* how many there may be before new ones get no stacks */

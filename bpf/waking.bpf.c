@@ -22,8 +22,6 @@ int pk_vote_for_waking(struct pk_cpu *c, struct pk_place *place, struct pk_charg
 		party = pk_disk_object();
 		break;
 	case PK_VEC_TIMER:
-		if (!c->watched)
-			return 0; /* which timer it is is not known */
 		party = place->at & PK_AT_CALL_TIMER ? pk_timer_party(c, &basis) : PK_KERNEL;
 		break;
 	case PK_VEC_HRTIMER:

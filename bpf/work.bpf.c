@@ -34,11 +34,8 @@ int BPF_PROG(pk_workqueue_queue_work, unsigned int cpu, void *pwq, struct work_s
 	if ((__u64)work->func == addresses.known[PK_KNOWN_LOOP])
 		return 0; /* a run of it is for all whose requests have come: see pk_worker_party */
 	party = pk_party_now(c);
-	if (!party && pk_in_interrupt(c)) {
+	if (!party && pk_in_interrupt(c))
 		party = pk_delayer(c, work);
-		if (!party && !disk_window)
-			party = PK_UNWATCHED_PARTY;
-	}
 	/* A disk says that it has room again, before its softirq says which requests have ended. */
 	if (!party && (__u64)work->func == addresses.known[PK_KNOWN_RUN_QUEUE])
 		party = pk_disk_object();

@@ -3,7 +3,7 @@
  * The page cache: writing back is for those who made the pages dirty.
  *
  * A clean file that becomes dirty is that process's. Where several write to one, each page is a
- * vote. That hook runs often, so a budget may turn it off for a while; the other one stays.
+ * vote. That hook runs often, and is off while pkprof does not watch; the other one stays on.
  */
 #include "compat.bpf.h"
 #include "hook.bpf.h"
@@ -82,7 +82,7 @@ int BPF_PROG(pk_flush_done)
 SEC("?tp_btf/jbd2_handle_start")
 int BPF_PROG(pk_journal_handle, unsigned int dev, unsigned int tid)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_hook();
 
 	return pk_vote(c, pk_object_of(PK_SALT_JOURNAL, dev, tid), pk_party_now(c), 1, PK_VOTE_ADDS);
 }

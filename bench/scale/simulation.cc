@@ -56,8 +56,7 @@ class Simulation {
       : scenario_(scenario),
         files_(own_files()),
         processes_(symbols_, false, scenario.bounded ? Processes::most_labels : SIZE_MAX / 2),
-        recorder_(std::in_place, kernel_ ? &*kernel_ : nullptr, symbols_, processes_, sample_ns,
-                  limits()) {}
+        recorder_(std::in_place, kernel_ ? &*kernel_ : nullptr, symbols_, processes_, limits()) {}
   Result<Json> run();
 
  private:

@@ -54,7 +54,7 @@ enum pk_reason {
 	PK_PROTOCOL,    /* other protocols without a socket */
 	PK_UNTRACKED,   /* a mechanism that pkprof does not follow yet */
 	PK_LOST,        /* a table was full: see the counters */
-	PK_UNWATCHED,   /* the hooks were off, and nothing alike was seen while they were on */
+	PK_UNWATCHED,   /* the work was given while pkprof was not watching */
 	PK_REASONS,
 };
 
@@ -68,7 +68,6 @@ enum pk_reason {
 enum pk_served_kind {
 	PK_SERVED_LABEL = 0,  /* a label or a special label */
 	PK_SERVED_OBJECT = 1, /* an object whose owner user space finds */
-	PK_SERVED_UNWATCHED = 2, /* the hooks were off: user space charges it as what is alike */
 };
 
 /* What the CPU was doing. */
@@ -139,8 +138,7 @@ struct pk_key {
 	__u8 served_kind;
 	__u8 reason; /* PK_SERVED_OBJECT: enum pk_reason should nobody own it */
 	__u32 exec_id; /* which program image of its process ustack belongs to, see pk_label */
-	__u8 watched;  /* work that hooks name, sampled while they were on: in which segment of that */
-	__u8 pad[3];
+	__u8 pad[4];
 };
 static_assert(sizeof(struct pk_key) == 48, "pk_key has no hidden padding");
 
@@ -229,7 +227,7 @@ struct pk_charge {
 	__u8 kind;
 	__u8 vec;
 	__u8 reason; /* should the object never be claimed */
-	__u8 watched; /* see pk_key */
+	__u8 pad;
 };
 static_assert(sizeof(struct pk_charge) == 32, "pk_charge has no hidden padding");
 
@@ -419,6 +417,8 @@ struct pk_stats {
 	__u64 samples;
 	__u64 timed;         /* of them; in the others something else took the CPU */
 	__u64 timed_ns;      /* that they took */
+	__u64 clock_interrupts; /* of the sampling clock, by entry and exit, */
+	__u64 clock_ns;      /* and what they took, with their samples */
 	__u64 lost_ns;       /* CPU time that found no place in the tables */
 	__u64 lost_samples;
 	__u64 unwound;       /* stacks that the kernel was asked for as a whole */

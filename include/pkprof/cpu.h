@@ -117,7 +117,7 @@ struct pk_cpu {
 	__u8 irq_in_softirq;        /* it came in the middle of a softirq */
 	__u8 irq_before_in_softirq; /* and so did the one before it */
 	__u8 measuring;             /* a softirq's end is being measured */
-	__u8 pad4;
+	__u8 irq_sampled;           /* the sampling clock ticked in the part that goes on */
 
 	/* Where all of the time is measured; see measure.bpf.c. */
 	__u32 exact_epoch;  /* in which the rows were put into the tables last */
@@ -138,9 +138,7 @@ struct pk_cpu {
 	__u64 work_function; /* of the piece of work that is being sampled */
 	struct pk_told told[PK_TOLD];
 	__u8 idle;        /* the last sample, or look, met the idle task */
-	__u8 watched;     /* the hooks were on at the last sample and at this one */
-	__u8 disks_watched; /* and those on disk requests */
-	__u8 pad2[5];
+	__u8 pad2[7];
 	__u64 idle_ip;    /* where the idle task was met last */
 	__u64 lessons;    /* of how to find the way up a stack */
 	struct pk_charge sample; /* what is being sampled */
@@ -151,7 +149,6 @@ struct pk_cpu {
 	__u64 irq_timer;  /* high-resolution timer that expired last in this interrupt, or the last, */
 	__u64 irq_timer_for; /* and its party */
 	__u64 done;       /* party of the disk request that was completed last */
-	__u64 disk_irq;   /* number of the interrupt that completed one last */
 	__u64 done_in;    /* interrupts on this CPU up to then: see pk_done_in_run() */
 	__u64 sent_on;    /* bio that a thread is about to send on, and the thread; see block.bpf.c, */
 	__u64 sent_on_for; /* and the bio's party */
@@ -169,8 +166,6 @@ struct pk_cpu {
 	__u64 sender;     /* number of the socket that sending deferred to a softirq was for last */
 	__u32 sampling;   /* inside the sampler, which may have interrupted a hook */
 	__u32 window;     /* in which the last sample fell: what the hooks said before is stale */
-	__u32 irq_window; /* the same of the hooks on interrupts */
-	__u32 disk_window; /* and of those on disk requests */
 	__u32 resting;    /* enum pk_rest, in this window */
 	__u32 pad6;
 	struct pk_packet_info info[PK_LEVELS]; /* read last, by pk_level(); the BPF stack is short */

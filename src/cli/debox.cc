@@ -19,7 +19,7 @@ namespace {
 struct Options {
   DeboxOptions debox;
   bool no_async = false;
-  double budget_percent = 1;
+  double budget_percent = 5;
   std::string output;
   double min_us = 0;
   size_t rows = 0;

@@ -70,8 +70,7 @@ void add_recording_options(ArgParser& parser, RecordingOptions& o) {
   add_target_options(parser, o);
   parser
       .add("--budget", o.budget_percent,
-           "Of each CPU's time, what pkprof's programs in the kernel may take; above, samples are "
-           "fewer and hooks on for a part of the time")
+           "Of any CPU's time, what pkprof may take in all; above it, it watches in windows")
       .type("PERCENT")
       .range(0.01, 100.0)
       .show_default();

@@ -13,7 +13,7 @@ struct RecordingOptions {
   RecordOptions record;
   bool all = false;
   bool sample_only = false;
-  double budget_percent = 1;
+  double budget_percent = 5;
   bool quiet = false;
   std::string control;  // as Control::open() has it
 };

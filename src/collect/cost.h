@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What pkprof itself costs, measured while it runs and not estimated from a table.
 //
-// Kernel side: runs are counted, all of them. The sampler times its own; what a run of a hook takes
-// the kernel measures (BPF_ENABLE_STATS) in short windows, since timing every one would cost more
-// than the hook. The way to a hook and back is not in the kernel's figure, nor is the timer
-// interrupt under each sample: both are measured once on this machine. User side: getrusage().
+// Kernel side: runs are counted, all of them. What the sampling clock's interrupts take is measured
+// by entry and exit, as all interrupts are. What a run of a hook takes the kernel measures
+// (BPF_ENABLE_STATS) in short windows, since timing every one would cost more than the hook. The
+// way to a hook and back is not in the kernel's figure: it is measured once on this machine. User
+// side: getrusage().
 #pragma once
 
 #include <array>
@@ -24,26 +25,15 @@ class CostMeter {
   // The programs of a group are others from here on.
   void watch(HookGroup group, std::vector<int> programs);
 
-  // Opens a window; close() it some milliseconds later. Of the groups in `paused` some hooks or all
-  // are off: what is seen of them says nothing.
-  void open(std::vector<HookGroup> paused = {});
+  // Opens a window; close() it some milliseconds later.
+  void open();
   void close();
   [[nodiscard]] bool is_open() const { return stats_.valid(); }
 
   // What one run takes, ns, as measured so far.
   [[nodiscard]] double hook_ns(HookGroup group) const;
-  // Those of a group's programs that hardly ran in the last window in which the group did: by their
-  // descriptors. Nothing until there was such a window, and after forget_idle().
-  [[nodiscard]] const std::vector<int>& idle(HookGroup group) const {
-    return idle_[static_cast<size_t>(group)];
-  }
-  void forget_idle(HookGroup group) { idle_[static_cast<size_t>(group)].clear(); }
   // CPU time of this process since the meter was made.
   [[nodiscard]] uint64_t user_ns() const;
-
-  // The interrupt of one sample of a cpu-clock event without a program, ns. Takes some 80 ms, more
-  // beside a flood of interrupts.
-  static uint64_t measure_interrupt();
 
  private:
   struct Runs {
@@ -56,11 +46,8 @@ class CostMeter {
   ByGroup hooks_;
   HookOverhead overhead_;
   Fd stats_;
-  uint64_t opened_ = 0;                                       // when the window was
   std::array<std::vector<Runs>, hook_groups> hooks_at_open_;  // of each program
-  std::vector<HookGroup> paused_;                             // then
-  ByGroup idle_;
-  std::array<std::vector<double>, hook_groups> each_ns_;  // of a run, by window
+  std::array<std::vector<double>, hook_groups> each_ns_;      // of a run, by window
   uint64_t used_at_start_ = 0;
 };
 

@@ -24,7 +24,7 @@ struct DeboxOptions {
   std::vector<std::string> calls;  // names of those that are of interest; none: all
   // Also what the kernel does for a call elsewhere: takes a recording beside it.
   bool elsewhere = true;
-  double budget = 0.01;  // of each CPU's time, for that
+  double budget = 0.05;  // of each CPU's time, for that
   size_t slowest = 10;   // of which the whole record is kept
   // Functions of the kernel, or patterns, that a call's trace is of; none: no traces.
   std::vector<std::string> trace;

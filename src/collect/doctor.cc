@@ -90,7 +90,7 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
   const uint64_t end = monotonic_ns() + 20'000'000;
   while (monotonic_ns() < end) {  // something to sample
   }
-  side->disable();
+  side->disable(KernelSide::Time::goes_on);
   sampling.works = side->stats().samples > 0;
   sampling.how = sampling.works ? "cpu-clock on " + std::to_string(side->cpus(0)) + " CPUs"
                                 : "the sampling clock gave no sample";

@@ -15,8 +15,7 @@ constexpr uint64_t take_interval_ns = 1'000'000'000;
 }  // namespace
 
 Elsewhere::Elsewhere(KernelSide kernel, HookOverhead overhead, double budget)
-    : kernel_(std::move(kernel)),
-      budget_(kernel_, {.frequency_hz = frequency_hz, .budget = budget}, overhead) {}
+    : kernel_(std::move(kernel)), budget_(kernel_, {.budget = budget}, overhead) {}
 
 Result<std::unique_ptr<Elsewhere>> Elsewhere::start(const KernelFacts& facts,
                                                     const KernelSymbols* symbols,
@@ -35,19 +34,23 @@ Result<std::unique_ptr<Elsewhere>> Elsewhere::start(const KernelFacts& facts,
   self->kernel_.ask_owners();
   if (auto r = self->kernel_.enable(); !r) return std::unexpected(r.error());
   self->started_ = self->kernel_.started();
-  self->budget_.begin(self->started_);
+  self->budget_.begin();
   return self;
 }
 
 Elsewhere::~Elsewhere() {
-  const uint64_t stopped = kernel_.disable();
-  budget_.close();
-  budget_.stop(stopped);
+  budget_.pause(KernelSide::Time::goes_on);
 }
 
 uint64_t Elsewhere::turn() {
   const uint64_t now = monotonic_ns();
-  uint64_t next = budget_.turn(now);
+  // Where the hooks cannot go on it is tried again.
+  if (const bool watching = kernel_.enabled(); budget_.look() != watching) {
+    if (watching)
+      budget_.pause(KernelSide::Time::goes_on);
+    else
+      static_cast<void>(budget_.go_on());
+  }
   if (now >= next_take_) {
     // That there is room. Where it cannot be taken it is tried again.
     if (kernel_.take()) next_take_ = now + take_interval_ns;
@@ -59,11 +62,12 @@ uint64_t Elsewhere::turn() {
     kernel_.ask_owners();
     next_ask_ = std::max(now + take_interval_ns / 4, before + 100 * (monotonic_ns() - before));
   }
-  return std::min({next, next_take_, next_ask_});
+  return std::min({budget_.next(), next_take_, next_ask_});
 }
 
 uint64_t Elsewhere::cost_ns() const {
-  double ns = static_cast<double>(kernel_.stats().samples) * kernel_.sample_ns();
+  double ns = 0;
+  for (const double clock_ns : kernel_.clock_ns()) ns += clock_ns;
   for (size_t g = 0; g < hook_groups; ++g) {
     const auto group = static_cast<HookGroup>(g);
     for (const uint64_t runs : kernel_.hook_runs(group))
@@ -74,7 +78,7 @@ uint64_t Elsewhere::cost_ns() const {
 
 double Elsewhere::watched() const {
   const uint64_t now = monotonic_ns();
-  return static_cast<double>(budget_.watched_ns(HookGroup::work, now)) /
+  return static_cast<double>(kernel_.watched_ns(now)) /
          static_cast<double>(std::max<uint64_t>(now - started_, 1));
 }
 

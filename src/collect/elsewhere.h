@@ -26,7 +26,7 @@ class Elsewhere {
   // Does what is due. Returns when there will be more to do, CLOCK_MONOTONIC.
   uint64_t turn();
   [[nodiscard]] uint64_t cost_ns() const;  // in the kernel, so far
-  // For what part of the time network work was told apart, 0 to 1.
+  // For what part of the time work elsewhere was watched, 0 to 1.
   [[nodiscard]] double watched() const;
 
  private:

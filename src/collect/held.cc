@@ -44,7 +44,7 @@ KernelSideOptions side_options(uint64_t frequency_hz, bool threads, bool hooks) 
 
 CostMeter meter_of(const KernelSide& kernel, const HookOverhead& overhead) {
   return {CostMeter::ByGroup{
-              kernel.hook_programs(HookGroup::always), kernel.hook_programs(HookGroup::work),
+              kernel.hook_programs(HookGroup::lasting), kernel.hook_programs(HookGroup::work),
               kernel.hook_programs(HookGroup::disks), kernel.hook_programs(HookGroup::interrupts)},
           overhead};
 }
@@ -126,8 +126,7 @@ double Held::cost_ns() {
     nanosleep(&window, nullptr);
     cost.close();
   }
-  const double sample_ns = kernel_.sample_ns() + static_cast<double>(about_.interrupt_ns);
-  double ns = static_cast<double>(stats().samples) * sample_ns;
+  double ns = static_cast<double>(stats().samples) * kernel_.sample_ns();
   for (size_t g = 0; g < hook_groups; ++g) {
     const auto group = static_cast<HookGroup>(g);
     const uint64_t runs = sum(kernel_.hook_runs(group)) - about_.hook_runs[g];
@@ -168,8 +167,7 @@ Result<Profile> Held::read() {
   auto later_symbols = load_bpf_symbols();
   UserSymbols user_symbols;
   Processes processes(user_symbols, about_.threads);
-  Recorder recorder(symbols ? &*symbols : nullptr, user_symbols, processes,
-                    1'000'000'000 / about_.frequency_hz);
+  Recorder recorder(symbols ? &*symbols : nullptr, user_symbols, processes);
   if (later_symbols) recorder.add_kernel_symbols(&*later_symbols);
   Parties parties;
 
@@ -185,7 +183,6 @@ Result<Profile> Held::read() {
   recorder.add_rest(rest);
   recorder.add_special(PK_IDLE, tables->idle_ns);
   recorder.add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, stats().lost_ns);
-  recorder.settle_unwatched(Spread::When::last, 0);
   if (about_.hooks && !kernel_.stopped()) kernel_.ask_owners();
   const auto owner = [this](uint64_t object) { return kernel_.owner_of(object); };
   recorder.resolve_owners([&](uint64_t object) { return parties.of(object, owner, true); });
@@ -285,7 +282,6 @@ Result<> start_held(const HeldOptions& options) {
         *facts, side_options(options.frequency_hz, options.threads, options.hooks));
     if (!kernel) return std::unexpected(kernel.error());
     about.overhead = kernel->measure_overhead();
-    about.interrupt_ns = CostMeter::measure_interrupt();
     KnownFunctions functions;
     auto symbols = load_kernel_symbols();
     if (symbols) functions = find_functions(*symbols);

@@ -17,9 +17,9 @@ struct Need {
   const char* costs;
 };
 
-// Hooks that are on and off together, as their part of the budget asks.
+// Hooks whose runs are counted together, since they cost about the same.
 enum class HookGroup {
-  always,      // rare hooks, that remember who gave work: no budget turns them off
+  lasting,     // rare hooks that note who owns what for long: they stay on between windows
   work,        // for each packet, page or timer
   disks,       // for each disk request
   interrupts,  // for each hard interrupt

@@ -57,7 +57,7 @@ bool KernelSide::Impl::is_sampled(uint32_t cpu) const {
 
 // Not running yet. False for a CPU that is not online.
 Result<bool> KernelSide::Impl::open_clock(uint32_t cpu) {
-  Fd fd = open_sampler(cpu, hz, own_rhythm);
+  Fd fd = open_sampler(cpu, options.frequency_hz, own_rhythm);
   if (!fd.valid() && errno == ENODEV) return false;
   if (!fd.valid())
     return fail(
@@ -82,7 +82,6 @@ Result<bool> KernelSide::Impl::open_clock(uint32_t cpu) {
 // A CPU is away unless its clock was opened since it went last, and has come back when the kernel
 // says so. (Between the two the kernel opens clocks for it that never tick.)
 Result<> KernelSide::Impl::open_clocks() {
-  hz = options.frequency_hz;
   for (uint32_t cpu = 0; cpu < cpus; ++cpu) {
     pk_cpu& c = per_cpu()[cpu];
     const uint32_t gone = times_gone(c);
@@ -110,18 +109,13 @@ void KernelSide::Impl::begin_anew(pk_cpu& cpu, uint64_t now) {
 Result<> KernelSide::enable() {
   Impl& m = *impl_;
   const uint64_t now = monotonic_ns();
-  if (m.time.paused()) {
-    const auto& bss = *m.skeleton->bss;
-    for (pk_cpu& cpu : m.per_cpu()) {
-      Impl::begin_anew(cpu, now);
-      // What hooks said since they were attached holds; but of an interrupt they may have seen the
-      // entry alone, so those on interrupts count from the first sample on.
-      cpu.window = bss.window;
-      cpu.disk_window = bss.disk_window;
-      cpu.resting = bss.resting;
-    }
-    m.time.go_on(now);
+  const auto& bss = *m.skeleton->bss;
+  for (pk_cpu& cpu : m.per_cpu()) {
+    Impl::begin_anew(cpu, now);
+    cpu.window = bss.window;  // what hooks said since they were attached holds
+    cpu.resting = bss.resting;
   }
+  m.time.go_on(now);
   m.started = now;
   m.skeleton->bss->started = now;
   for (const Fd& fd : m.samplers)
@@ -185,27 +179,17 @@ uint32_t KernelSide::cpus(uint64_t from) const {
   }));
 }
 
-void KernelSide::set_frequency(uint64_t hz, uint64_t slowest_hz) {
-  Impl& m = *impl_;
-  m.hz = hz;
-  for (size_t i = 0; i < m.samplers.size(); ++i) {
-    uint64_t period = period_of(m.sampled[i], hz, m.own_rhythm);
-    ioctl(m.samplers[i].get(), PERF_EVENT_IOC_PERIOD, &period);
-  }
-  m.period_ns = 1'000'000'000 / slowest_hz;
-  m.skeleton->bss->period = std::max<uint64_t>(m.skeleton->bss->period, m.period_ns);
-}
-
-void KernelSide::keep_frequency() {
-  impl_->skeleton->bss->period = impl_->period_ns;
+uint64_t KernelSide::watched_ns(uint64_t now) const {
+  const Impl& m = *impl_;
+  return m.watched_before_ns + (now > m.started ? now - m.started : 0);
 }
 
 // Stopping the clocks waits for each CPU in turn, and one that the host does not run keeps it
 // waiting: so nothing counts from one moment on, and the clocks stop after it.
-uint64_t KernelSide::disable() {
+uint64_t KernelSide::disable(Time time) {
   Impl& m = *impl_;
   if (!enabled()) {
-    m.time.pause(monotonic_ns());
+    if (time == Time::stands_still) m.time.pause(monotonic_ns());
     return now();
   }
   count_calls(false);
@@ -215,9 +199,10 @@ uint64_t KernelSide::disable() {
   m.skeleton->bss->started = 0;
   for (const Fd& fd : m.samplers) ioctl(fd.get(), PERF_EVENT_IOC_DISABLE, 0);
   m.idle_before_ns += m.idle_tail(stopped);
+  m.watched_before_ns = watched_ns(stopped);
   m.started = UINT64_MAX;
-  m.time.pause(stopped);
-  return now();
+  if (time == Time::stands_still) m.time.pause(stopped);
+  return m.time.at(stopped);
 }
 
 }  // namespace pkprof

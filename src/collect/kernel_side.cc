@@ -129,8 +129,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   s->rodata->config.measure = options.measure;
   s->rodata->config.share_calls = std::ranges::none_of(
       hooks, [](const Hook* h) { return h->program == std::string_view("pk_csd_entry"); });
-  period_ns = 1'000'000'000 / options.frequency_hz;
-  s->bss->period = period_ns;
+  s->bss->period = 1'000'000'000 / options.frequency_hz;
   s->bss->rows_with_stacks = room.counts / 4 * 3;
   s->rodata->config.threads = options.threads;
   s->rodata->config.calls = options.calls.any();
@@ -282,9 +281,7 @@ Result<> KernelSide::attach() {
   // Without hooks there is no pause to wait for, either.
   m.windows = 1;
   m.skeleton->bss->window = m.windows;
-  m.skeleton->bss->disk_window = m.windows;
-  m.skeleton->bss->irq_window = hook_programs(HookGroup::interrupts).empty() ? 0 : m.windows;
-  for (auto& cpu : m.per_cpu()) cpu.window = cpu.disk_window = cpu.irq_window = m.windows;
+  for (auto& cpu : m.per_cpu()) cpu.window = m.windows;
   for (const Need& need : all_needs()) {
     if (!is_asked_for(need, m.options)) continue;
     std::string how;
@@ -322,40 +319,27 @@ void KernelSide::Impl::let_settle() {
   nanosleep(&settle, nullptr);
 }
 
-volatile uint32_t* KernelSide::Impl::window_of(HookGroup group) const {
-  if (group == HookGroup::work) return &skeleton->bss->window;
-  if (group == HookGroup::disks) return &skeleton->bss->disk_window;
-  if (group == HookGroup::interrupts) return &skeleton->bss->irq_window;
-  return nullptr;
+void KernelSide::detach_hooks() {
+  Impl& m = *impl_;
+  m.skeleton->bss->window = 0;
+  m.let_settle();
+  for (Impl::HookLink& h : m.hook_links)
+    if (h.hook->group != HookGroup::lasting) h.link.reset();
 }
 
-size_t KernelSide::watch(HookGroup group, bool on, std::span<const int> staying) {
+Result<size_t> KernelSide::attach_hooks_again() {
   Impl& m = *impl_;
-  if (hook_programs(group).empty()) return 0;  // there is no pause to wait for, either
-  volatile uint32_t* window = m.window_of(group);
+  auto& bss = *m.skeleton->bss;
+  if (auto r = m.forget_work(); !r) return std::unexpected(r.error());
   size_t failed = 0;
-  if (!on && window) {
-    *window = 0;
-    m.let_settle();
-  }
   for (Impl::HookLink& h : m.hook_links) {
-    if (h.hook->group != group || is_for_clocks(*h.hook)) continue;
-    if (!on) {
-      if (std::ranges::find(staying, h.program) == staying.end()) h.link.reset();
-      continue;
-    }
-    if (h.hook->rest & m.skeleton->bss->resting) continue;
-    if (!h.link) h.link = m.attach(*h.hook);
+    if (h.link || h.hook->rest & bss.resting) continue;
+    h.link = m.attach(*h.hook);
     if (!h.link) ++failed;
   }
-  if (on && window) *window = ++m.windows;
+  bss.window = ++m.windows;
+  if (m.options.hooks) ask_owners();
   return failed;
-}
-
-void KernelSide::tell_segment(HookGroup group, uint8_t number) {
-  auto& bss = *impl_->skeleton->bss;
-  if (group == HookGroup::work) bss.segment = number;
-  if (group == HookGroup::disks) bss.disk_segment = number;
 }
 
 // Without hooks that name sockets, the socket named last is not the packet's that the stack is at.
@@ -373,20 +357,17 @@ uint32_t KernelSide::resting() const {
   return impl_->skeleton->bss->resting;
 }
 
-// What hooks said before they rested, or before a rest, does not hold after it: a new window.
 size_t KernelSide::rest(uint32_t which) {
   Impl& m = *impl_;
   auto& bss = *m.skeleton->bss;
   const uint32_t resting = may_rest(which);
-  const bool on = bss.window != 0;
   size_t failed = 0;
   for (Impl::HookLink& h : m.hook_links) {
-    if (!on || !(h.hook->rest & bss.resting & ~resting)) continue;
+    if (!(h.hook->rest & bss.resting & ~resting)) continue;
     h.link = m.attach(*h.hook);
     if (!h.link) ++failed;
   }
   bss.resting = resting;
-  if (on) bss.window = ++m.windows;
   m.let_settle();
   for (Impl::HookLink& h : m.hook_links)
     if (h.hook->rest & resting) h.link.reset();

@@ -21,7 +21,6 @@
 #include "collect/facts.h"
 #include "collect/functions.h"
 #include "collect/hooks.h"
-#include "collect/pace.h"
 #include "collect/stacks.h"
 #include "pkprof/user_abi.h"
 #include "symbol/symbolizer.h"
@@ -71,20 +70,16 @@ class KernelSide {
   void tell_functions(const KnownFunctions* functions);
   // Attaches the hooks and opens the sampling events; nothing is counted before enable().
   Result<> attach();
-  // Turns a group of hooks off and on again. While those on work or on disks are off, the sampler
-  // counts what they would name as PK_SERVED_UNWATCHED; while those on interrupts are, what
-  // interrupts take is on the samples after them. Those that are always on may be off while nothing
-  // is counted; the one that tells of CPUs that go stays. Takes a good part of a millisecond for
-  // each hook: those whose programs are in `staying` are left as they are. Returns how many could
-  // not be attached again.
-  size_t watch(HookGroup group, bool on, std::span<const int> staying = {});
+  // While nothing is counted: all hooks but the lasting ones go, and come back. Of work in flight
+  // nothing is known then, and who holds which socket is asked anew. Returns how many could not be
+  // attached again.
+  void detach_hooks();
+  Result<size_t> attach_hooks_again();
   // Of hooks on work, enum pk_rest: those that may rest here, and those that do.
   [[nodiscard]] uint32_t may_rest(uint32_t which) const;
   [[nodiscard]] uint32_t resting() const;
-  // What the samples of a group that is on carry from here on.
-  void tell_segment(HookGroup group, uint8_t number);
-  // Those that may of these are to rest from now on, and no others: the sampler does without them,
-  // also while their group is on. Returns how many of the others could not be attached again.
+  // Those that may of these are to rest from now on, and no others: the sampler does without them.
+  // Returns how many of the others could not be attached again.
   size_t rest(uint32_t which);
   // Counting begins, or goes on.
   Result<> enable();
@@ -94,19 +89,15 @@ class KernelSide {
   // What there is to say of CPUs that were away in this time, a part of the recording, for
   // Meta::degraded.
   [[nodiscard]] std::vector<std::string> absences(uint64_t from, uint64_t until) const;
-  // Of the sampling clock, while it runs.
-  // `slowest_hz`: what it goes back to, where this is for a moment only.
-  void set_frequency(uint64_t hz, uint64_t slowest_hz);
-  // Some samples later: those that were under way when it was set have come.
-  void keep_frequency();
-  // Nothing counts after this moment, up to enable(); the recording's clock stands still.
-  uint64_t disable();
-  // Of work in flight nothing is known any more: nobody saw what became of it. While it is disabled
-  // and all hooks are off.
-  Result<> forget_work();
-  // The recording's clock, ns: CLOCK_MONOTONIC while it was never disabled. All times here are its.
+  // Nothing counts after this moment, up to enable(). Meanwhile the recording's clock goes on, or
+  // stands still.
+  enum class Time { goes_on, stands_still };
+  uint64_t disable(Time time);
+  // The recording's clock, ns: CLOCK_MONOTONIC while it never stood still. All times here are its.
   [[nodiscard]] uint64_t now() const;
   [[nodiscard]] bool enabled() const;
+  // For how long it was enabled up to then, CLOCK_MONOTONIC, ns.
+  [[nodiscard]] uint64_t watched_ns(uint64_t now) const;
 
   // Attaches programs that count the calls of these functions, by what the options allow; takes
   // some ten milliseconds for each function, or for all of many. Nothing is counted before
@@ -136,8 +127,9 @@ class KernelSide {
     std::vector<RawStack> stacks;
     std::vector<std::pair<uint64_t, pk_label>> labels;
     std::vector<std::pair<pk_vote_key, pk_vote>> votes;
-    uint64_t taken = 0;    // up to when
-    uint64_t idle_ns = 0;  // up to then, of CPUs whose sampling clock had stopped for idleness
+    uint64_t taken = 0;       // up to when
+    uint64_t watched_ns = 0;  // for how long counting was enabled, up to then
+    uint64_t idle_ns = 0;     // up to then, of CPUs whose sampling clock had stopped for idleness
   };
   Result<Tables> take();
   // What is not in the tables, for the end of a recording.
@@ -178,12 +170,13 @@ class KernelSide {
   [[nodiscard]] int mapped() const;                        // the ring that Mappings reads
   [[nodiscard]] uint64_t owner_of(uint64_t object) const;  // a label, 0 when not known
   [[nodiscard]] pk_stats stats() const;                    // summed over the CPUs
-  [[nodiscard]] std::vector<Pace::Timed> timed() const;    // by CPU
+  // What the sampling clock's interrupts have taken, with their samples, by CPU.
+  [[nodiscard]] std::vector<double> clock_ns() const;
   [[nodiscard]] const Capabilities& capabilities() const;
   // That were sampled; but for those that were away all the time from then on.
   [[nodiscard]] uint32_t cpus(uint64_t from) const;
-  // For the cost meter: what a sample takes, ns; the programs, and how often hooks have run, by
-  // CPU.
+  // For the cost meter: what a sample takes, ns, with its interrupt where that is measured; the
+  // programs, and how often hooks have run, by CPU.
   [[nodiscard]] double sample_ns() const;
   [[nodiscard]] std::vector<int> hook_programs(HookGroup group) const;
   [[nodiscard]] std::vector<uint64_t> hook_runs(HookGroup group) const;

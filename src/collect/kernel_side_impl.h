@@ -65,14 +65,11 @@ struct KernelSide::Impl {
   [[nodiscard]] int program_of(const Hook& hook) const;
   Link attach(const Hook& hook);
   static void let_settle();
-  // Where it stands whether a group's hooks are on; nullptr: none of its programs asks.
-  [[nodiscard]] volatile uint32_t* window_of(HookGroup group) const;
   RecordedTime time;
   uint64_t started = UINT64_MAX;  // when it was enabled last; this: it is disabled
   uint32_t windows = 0;           // times that hooks were turned on
-  uint64_t period_ns = 0;         // between samples, as was set last
+  uint64_t watched_before_ns = 0;  // before it was enabled last
   uint64_t owners_without_room = 0;
-  uint64_t hz = 0;  // of the clocks, as was set last
   std::vector<Fd> samplers;
   const double own_rhythm = static_cast<double>(std::random_device{}()) / 4294967296.0;
   std::vector<uint32_t> sampled;     // the CPUs they are on
@@ -112,6 +109,7 @@ struct KernelSide::Impl {
   [[nodiscard]] uint64_t idle_tail_of(uint32_t cpu, uint64_t stopped) const;
   [[nodiscard]] uint64_t idle_tail(uint64_t stopped) const;
   static void begin_anew(pk_cpu& cpu, uint64_t now);
+  Result<> forget_work();
   void run_everywhere(bpf_program* program);
   void look_at_cpus();  // which of them are idle
   void warm_tables();

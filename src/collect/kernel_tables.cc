@@ -108,6 +108,7 @@ Result<KernelSide::Tables> KernelSide::take() {
   if (enabled()) measure_now();
   const uint64_t taken = monotonic_ns();
   out.taken = m.time.at(taken);
+  out.watched_ns = watched_ns(taken);
   out.idle_ns = m.idle_tail(taken);
   if (auto r = m.use_tables(1 - old, std::launch::deferred); !r) return std::unexpected(r.error());
   if (auto r = read_counts_and_stacks(m.counts[old], m.stacks[old], m.room, Keep::no, out); !r)
@@ -224,11 +225,10 @@ KernelSide::Rest KernelSide::Impl::read_rest(bool keep) const {
   return rest;
 }
 
-// What a note or a CPU names by its address may be another thing there by now.
-Result<> KernelSide::forget_work() {
-  Impl& m = *impl_;
-  std::ranges::fill(m.skeleton->bss->notes, pk_note{});
-  for (pk_cpu& cpu : m.per_cpu()) {
+// What a CPU names by its address, and who holds a socket: both may have changed unseen. Notes
+// hold: each names what it is of so that nothing else is taken for it.
+Result<> KernelSide::Impl::forget_work() {
+  for (pk_cpu& cpu : per_cpu()) {
     cpu.skb = 0;
     cpu.from = 0;
     cpu.sk = 0;
@@ -239,14 +239,12 @@ Result<> KernelSide::forget_work() {
     cpu.expiring = 0;
     cpu.irq_since = 0;
     cpu.irq_timer = 0;
-    cpu.disk_irq = 0;  // that it is a disk's is noted when it is another than the last
+    cpu.softirq_since = 0;
     cpu.done = 0;
     cpu.sent_on = 0;
-    cpu.dirtied = 0;
-    cpu.loop = 0;
   }
   std::vector<std::pair<uint64_t, uint64_t>> owners;
-  const bpf_map* map = m.skeleton->maps.owners;
+  const bpf_map* map = skeleton->maps.owners;
   return read_table(bpf_map__fd(map), bpf_map__max_entries(map), Keep::no, owners);
 }
 
@@ -299,11 +297,16 @@ pk_stats KernelSide::stats() const {
   return sum;
 }
 
-std::vector<Pace::Timed> KernelSide::timed() const {
-  std::vector<Pace::Timed> cpus;
-  for (const auto& cpu : impl_->per_cpu())
-    cpus.push_back({cpu.stats.timed, cpu.stats.timed_ns, cpu.idle != 0});
-  return cpus;
+// Where interrupts are not measured, samples are without theirs.
+std::vector<double> KernelSide::clock_ns() const {
+  std::vector<double> all;
+  for (const auto& cpu : impl_->per_cpu()) {
+    const pk_stats& s = cpu.stats;
+    const double each = sample_ns();
+    all.push_back(s.clock_interrupts ? static_cast<double>(s.clock_ns)
+                                     : each * static_cast<double>(s.samples));
+  }
+  return all;
 }
 
 std::map<std::string, uint64_t> kernel_counters(const pk_stats& stats) {
@@ -328,6 +331,8 @@ std::map<std::string, uint64_t> kernel_counters(const pk_stats& stats) {
 
 double KernelSide::sample_ns() const {
   const pk_stats s = stats();
+  if (s.clock_interrupts)
+    return static_cast<double>(s.clock_ns) / static_cast<double>(s.clock_interrupts);
   return s.timed ? static_cast<double>(s.timed_ns) / static_cast<double>(s.timed) : 0;
 }
 

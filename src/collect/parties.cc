@@ -49,6 +49,7 @@ void Parties::add(std::span<const std::pair<pk_vote_key, pk_vote>> votes, double
     }
     object.voted = now_;
     object.round = round_;
+    object.fades = vote.fades;
     const auto it = std::ranges::find(object.parties, key.party, &Party::party);
     if (it == object.parties.end())
       object.parties.push_back({key.party, static_cast<double>(vote.weight)});
@@ -56,6 +57,10 @@ void Parties::add(std::span<const std::pair<pk_vote_key, pk_vote>> votes, double
       it->weight += static_cast<double>(vote.weight);
   }
   if (objects_.size() > most_) forget();
+}
+
+void Parties::forget_fading() {
+  std::erase_if(objects_, [](const auto& o) { return o.second.fades || o.second.instead; });
 }
 
 void Parties::forget() {

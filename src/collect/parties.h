@@ -36,8 +36,9 @@ class Parties {
   // that what counts only in the end counts.
   [[nodiscard]] std::vector<Share> of(uint64_t object, const Owner& owner,
                                       bool finally = false) const;
-  // What is voted for from here on are other objects, at the same addresses perhaps.
-  void begin_anew() { objects_.clear(); }
+  // Nobody watched for a while. What says who was there just now, or is left for the end, holds no
+  // more: at the same address may be another object.
+  void forget_fading();
   [[nodiscard]] uint64_t forgotten() const { return forgotten_; }
 
  private:
@@ -50,6 +51,7 @@ class Parties {
     double voted = 0;      // when it was last, by now_
     uint64_t instead = 0;  // whom it is for if there are none in the end
     uint64_t round = 0;    // in which it was voted for last
+    bool fades = false;    // its votes say who was there just now
   };
   struct Asked {
     const Owner& owner;

@@ -107,7 +107,6 @@ std::string encode(const About& a) {
               {"capabilities", std::move(capabilities)},
               {"dispatch_ns", a.overhead.dispatch_ns},
               {"timing_ns", a.overhead.timing_ns},
-              {"interrupt_ns", a.interrupt_ns},
               {"stats", to_json(a.stats)},
               {"hook_runs", a.hook_runs}}
       .dump();
@@ -128,7 +127,6 @@ About decode(const Json& in) {
                               c.at(2).get<std::string>(), c.at(3).get<std::string>()});
   a.overhead.dispatch_ns = in.at("dispatch_ns").get<uint64_t>();
   a.overhead.timing_ns = in.at("timing_ns").get<uint64_t>();
-  a.interrupt_ns = in.at("interrupt_ns").get<uint64_t>();
   a.stats = stats_from(in.at("stats"));
   a.hook_runs = in.at("hook_runs").get<std::array<uint64_t, hook_groups>>();
   return a;

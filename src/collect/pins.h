@@ -32,7 +32,6 @@ struct About {
   std::vector<uint32_t> sampled;  // CPUs
   Capabilities capabilities;
   HookOverhead overhead;
-  uint64_t interrupt_ns = 0;  // of a sample
   // Counters as they were at the last reset.
   pk_stats stats{};
   std::array<uint64_t, hook_groups> hook_runs{};

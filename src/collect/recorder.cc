@@ -13,8 +13,6 @@ namespace pkprof {
 
 namespace {
 
-constexpr uint64_t enough_samples = 10;  // to charge others by
-
 void add_to(pk_count& sum, const pk_count& more) {
   sum.ns += more.ns;
   sum.samples += more.samples;
@@ -33,13 +31,12 @@ Row row_of(const pk_charge& charge) {
 }  // namespace
 
 Recorder::Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes,
-                   uint64_t period_ns, RecorderLimits limits)
+                   RecorderLimits limits)
     : processes_(processes),
       limits_(limits),
       stacks_(kernel, user),
       names_(stacks_, processes),
-      timeline_(limits.cells),
-      spread_(enough_samples * period_ns) {}
+      timeline_(limits.cells) {}
 
 // Some are told apart no more.
 Row Recorder::with_processes_of_now(const Row& row) const {
@@ -79,26 +76,15 @@ void Recorder::add(const KernelSide::Tables& tables) {
     // A sleeper whose timer went off may never have been sampled; all others were told.
     if (key.served_kind == PK_SERVED_LABEL && key.basis == PK_BASIS_OWNER && key.served >> 32)
       processes_.meet(key.served);
-    if (key.served_kind == PK_SERVED_UNWATCHED) {
-      spread_.unwatched(row, count);
-      continue;
-    }
-    if (key.watched) {
-      spread_.seen(row, count);
-      row.key.watched = 0;
-    }
-    this->count(row, count);
+    this->count(row, {scale_(count.ns), count.samples});
   }
 }
 
-void Recorder::settle_unwatched(Spread::When when, double seconds) {
-  spread_.settle([this](uint64_t id) { return stacks_.kernel(id); },
-                 [this](const Row& row, const pk_count& c) {
-                   Row to = row;
-                   if (!to.slot) to.slot = timeline_.now();
-                   count(to, c);
-                 },
-                 when, seconds, weight_);
+void Recorder::scale_all(uint64_t watched_ns, uint64_t all_ns) {
+  Scale scale(watched_ns, all_ns);
+  for (Counts* rows : {&rows_, &objects_})
+    for (auto& [row, count] : *rows) count.ns = scale(count.ns);
+  timeline_.scale(Scale(watched_ns, all_ns));
 }
 
 size_t Recorder::resolve_owners(const Parties::Of& parties_of) {
@@ -169,8 +155,6 @@ void Recorder::make_room() {
   if (objects_.size() > limits_.objects) forget_when_objects_worked();
   if (objects_.size() > limits_.objects) forget_objects();
   if (timeline_.is_full()) shorten_timeline();
-  // Nearly everything is like something: this is for a kind of work that turns never see.
-  if (spread_.waiting() > limits_.rows / 2) settle_unwatched(Spread::When::last, 0);
   const bool above = is_above(1);
   // Rows of one program's processes become one: the stacks stay.
   if (above || processes_.is_crowded()) fold_processes();
@@ -269,7 +253,6 @@ void Recorder::keep_stacks(uint32_t rounds) {
   for (const Counts* rows : {&rows_, &objects_})
     for (const auto& [row, count] : *rows) note(row);
   timeline_.each_row(note);
-  spread_.each_row(note);
   stacks_.keep(kernel, user, rounds);
 }
 
@@ -286,7 +269,7 @@ void Recorder::add_charge(uint64_t object, const pk_charge& charge) {
   row.key.served_kind = PK_SERVED_OBJECT;
   row.key.reason = charge.reason;
   row.key.basis = PK_BASIS_OWNER;
-  count(row, {charge.ns, charge.samples});
+  count(row, {scale_(charge.ns), charge.samples});
 }
 
 void Recorder::add_nobody(const pk_charge& charge) {
@@ -294,7 +277,7 @@ void Recorder::add_nobody(const pk_charge& charge) {
   row.slot = timeline_.now();
   row.key.served = PK_UNCLAIMED + charge.reason;
   row.key.basis = PK_BASIS_PROVISIONAL;
-  count(row, {charge.ns, charge.samples});
+  count(row, {scale_(charge.ns), charge.samples});
 }
 
 void Recorder::add_exact(const pk_exact& exact) {
@@ -308,7 +291,7 @@ void Recorder::add_exact(const pk_exact& exact) {
   row.key.vec = exact.kind;
   row.key.basis = exact.basis;
   row.key.reason = PK_UNTRACKED;
-  count(row, {exact.ns, exact.count});
+  count(row, {scale_(exact.ns), exact.count});
 }
 
 void Recorder::add_special(uint64_t special, uint64_t ns) {
@@ -317,7 +300,7 @@ void Recorder::add_special(uint64_t special, uint64_t ns) {
   row.key.served = special;
   row.key.syscall = PK_NO_SYSCALL;
   row.key.kind = special == PK_IDLE ? PK_IDLING : PK_OWN;
-  rows_[row].ns += ns;
+  rows_[row].ns += scale_(ns);
 }
 
 void Recorder::add_idle_so_far(uint64_t ns) {

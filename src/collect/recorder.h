@@ -22,7 +22,7 @@
 #include "collect/processes.h"
 #include "collect/row.h"
 #include "collect/row_names.h"
-#include "collect/spread.h"
+#include "collect/scale.h"
 #include "collect/stacks.h"
 #include "collect/timeline.h"
 #include "model/profile.h"
@@ -45,27 +45,26 @@ struct RecorderLimits {
 
 class Recorder {
  public:
-  Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes, uint64_t period_ns,
+  Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes,
            RecorderLimits limits = {});
 
   // A later state of the kernel's symbols, for what was not there before: our own programs.
   void add_kernel_symbols(const KernelSymbols* kernel) { stacks_.add_kernel_symbols(kernel); }
-  // A timeline is kept from here on, of slots of `slot_ns`: what is added is in this one.
-  void begin_slot(uint32_t slot, uint64_t slot_ns) { timeline_.begin(slot, slot_ns); }
+  // A timeline is kept from here on, of slots of `slot_ns`: what is added is in this one, or in
+  // equal parts in so many from this one on.
+  void begin_slot(uint32_t slot, uint32_t slots, uint64_t slot_ns) {
+    timeline_.begin(slot, slots, slot_ns);
+  }
+  // Time that is added from here on was watched for `watched_ns`, and stands for `all_ns`.
+  void begin_scale(uint64_t watched_ns, uint64_t all_ns) { scale_ = Scale(watched_ns, all_ns); }
+  // So does all the time that was added so far.
+  void scale_all(uint64_t watched_ns, uint64_t all_ns);
   void add(const KernelSide::Tables& tables);
-  // Charges samples of pauses of the hooks, so many seconds after the last time.
-  void settle_unwatched(Spread::When when, double seconds);
-  // Samples with hooks on stand for pauses by this (see Spread::Weight).
-  void weigh_by(Spread::Weight weight) { weight_ = std::move(weight); }
   // Charges what is on objects to those they are for, as far as that is known by now. Returns how
   // many are still without.
   size_t resolve_owners(const Parties::Of& parties_of);
   // Nobody will be found for those that still are.
   void give_up_objects();
-  // A pause: of what comes after it what was seen before says less (see Spread).
-  void put_behind(const Parties::Of& parties_of) { spread_.put_behind(parties_of); }
-  // What was seen while hooks were on says nothing of pauses to come.
-  void forget_seen() { spread_.forget_seen(); }
   // Keeps to the limits; after what was added has been charged as far as can be.
   void make_room();
   // Samples that make_room() took the stack from, and those for objects that it forgot.
@@ -115,8 +114,7 @@ class Recorder {
   Counts objects_;  // those for an object whose owner is not known yet
   RowNames names_;
   Timeline timeline_;
-  Spread spread_;
-  Spread::Weight weight_;
+  Scale scale_;
   size_t with_stack_ = 0;       // of rows_
   uint64_t idle_ahead_ns_ = 0;  // in profiles already, and still to come in tables
   uint64_t without_stack_ = 0;

@@ -77,10 +77,8 @@ Result<> Session::prepare() {
   auto mappings = Mappings::open(kernel_->mapped());
   if (!mappings) return std::unexpected(mappings.error());
   mappings_.emplace(std::move(*mappings));
-  recorder_.emplace(names, user_symbols_, processes_, period_ns());
+  recorder_.emplace(names, user_symbols_, processes_);
   select_processes(processes_, options_.target, child_ ? static_cast<uint32_t>(child_->pid()) : 0);
-  // It is to be known before the end: not while it is recorded.
-  if (options_.progress) static_cast<void>(interrupt_ns());
   return {};
 }
 
@@ -89,28 +87,25 @@ Result<> Session::start() {
   if (options_.hooks) kernel_->ask_owners();
   if (options_.calls && !is_to_look())
     if (auto r = attach_calls(options_.calls->functions); !r) return r;
-  budget_.emplace(*kernel_,
-                  BudgetKeeper::Options{.frequency_hz = options_.frequency_hz,
-                                        .budget = options_.budget,
-                                        .measure = options_.measure,
-                                        .calls = options_.calls.has_value()},
-                  overhead_);
-  recorder_->weigh_by(
-      [this](uint8_t segment) { return budget_->segments().weight(segment, drained_); });
+  budget_.emplace(
+      *kernel_,
+      BudgetKeeper::Options{.budget = options_.budget, .calls = options_.calls.has_value()},
+      overhead_);
   if (options_.begins_paused) {
-    kernel_->disable();
+    kernel_->disable(KernelSide::Time::stands_still);
     started_ = kernel_->now();
   } else {
     started_unix_ = unix_ns();
     if (auto r = kernel_->enable(); !r) return r;
     started_ = kernel_->started();
   }
-  budget_->begin(started_);
   drained_ = started_;
+  drained_at_ = monotonic_ns();
   since_ = started_;
-  settled_ = started_;
+  budget_->begin();
   if (options_.begins_paused) {
-    budget_->pause();
+    budget_->pause(KernelSide::Time::stands_still);
+    paused_ = true;
     paused_at_ = monotonic_ns();
     if (options_.progress) tell_progress();
   }
@@ -118,69 +113,62 @@ Result<> Session::start() {
   return {};
 }
 
-// What was recorded up to here is settled as at an end: what a later piece shows of a socket or a
-// file may be of another one that has its place.
-void Session::pause() {
-  budget_->pause();
-  paused_at_ = monotonic_ns();
-  add_rest();
-  if (auto r = drain(Spread::When::interval); !r)
+// What was recorded up to here is settled as at an end: what is seen later of a socket may be of
+// another one that has its place. What is known of files holds, since who makes them dirty is seen
+// meanwhile, too.
+void Session::stop_watching(KernelSide::Time time) {
+  budget_->pause(time);
+  if (auto r = drain(Drain::last); !r)
     degraded_.push_back("when it was paused: " + r.error().message);
-  charge_objects(true);
   recorder_->give_up_objects();
-  put_behind();
-  parties_.begin_anew();
+  parties_.forget_fading();
+}
+
+void Session::pause() {
+  if (kernel_->enabled())
+    stop_watching(KernelSide::Time::stands_still);
+  else
+    kernel_->disable(KernelSide::Time::stands_still);
+  paused_ = true;
+  paused_at_ = monotonic_ns();
   if (options_.progress) tell_progress();
 }
 
-// What turns showed is, once the recording was paused since for longer in all than a pause of the
-// budget may be.
-bool Session::is_outdated(uint64_t paused_ns) {
-  constexpr uint64_t longest_of_budget_ns = 4'000'000'000;
-  // As short a turn as there is; this pause may have cut one off before it showed anything.
-  const uint64_t enough_ns = 10 * period_ns();
-  bool outdated = false;
-  for (auto& [group, shown] : shown_) {
-    const uint64_t watched_ns = budget_->watched_ns(group, kernel_->now());
-    if (watched_ns >= shown.watched_ns + enough_ns) shown = {.watched_ns = watched_ns};
-    shown.paused_ns += paused_ns;
-    outdated |= shown.paused_ns > longest_of_budget_ns;
-  }
-  return outdated;
-}
-
-// What turns showed before the pause says of what comes what it says of a pause of the budget, the
-// less the longer it was; and then nothing.
 Result<> Session::go_on() {
-  if (auto r = kernel_->forget_work(); !r) return r;
-  if (options_.hooks) kernel_->ask_owners();
-  const uint64_t paused_ns = monotonic_ns() - paused_at_;
-  const bool anew = is_outdated(paused_ns);
-  if (anew) {
-    recorder_->forget_seen();
-    unseen_ = {};
-  } else {
-    recorder_->settle_unwatched(Spread::When::interval, static_cast<double>(paused_ns) / 1e9);
-  }
+  if (auto r = budget_->go_on(); !r) return r;
   if (started_unix_)
-    paused_ns_ += paused_ns;
+    paused_ns_ += monotonic_ns() - paused_at_;
   else
     started_unix_ = unix_ns();
-  return budget_->go_on(anew);
+  paused_ = false;
+  budget_->forget_pause();
+  return {};
+}
+
+bool Session::keep_budget() {
+  const bool watching = kernel_->enabled();
+  if (budget_->look() == watching) return true;
+  if (watching) {
+    stop_watching(KernelSide::Time::goes_on);
+    return true;
+  }
+  auto r = budget_->go_on();
+  if (!r) degraded_.push_back("it ended early: " + r.error().message);
+  return r.has_value();
 }
 
 bool Session::obey() {
   for (const Control::Command command : options_.control->take()) {
     switch (command) {
       case Control::Command::enable:
-        if (kernel_->enabled()) break;
+        if (!paused_) break;
         if (auto r = go_on(); !r) {
           degraded_.push_back("it could not go on: " + r.error().message);
           return false;
         }
         break;
       case Control::Command::disable:
-        if (kernel_->enabled()) pause();
+        if (!paused_) pause();
         break;
       case Control::Command::stop:
         options_.control->answer();
@@ -240,10 +228,9 @@ Result<> Session::wait() {
       if (options_.seconds > 0) end += kernel_->now() - started_;
     }
     if (now >= end && look_end == UINT64_MAX) break;
-    const bool paused = !kernel_->enabled();
     const int control = options_.control ? options_.control->fd() : -1;
-    if (paused && control < 0 && !child_) break;  // nobody can have it go on
-    const uint64_t next_turn = paused ? UINT64_MAX : budget_->turn(now);
+    if (paused_ && control < 0 && !child_) break;  // nobody can have it go on
+    if (!paused_ && !keep_budget()) break;
     if (now >= next_interval) {
       auto profile = cut();
       if (!profile || !options_.each(std::move(*profile))) break;
@@ -260,14 +247,17 @@ Result<> Session::wait() {
       // On the timeline's slots.
       next_drain = since_ + drain_interval_ns * (1 + (kernel_->now() - since_) / drain_interval_ns);
     }
-    const uint64_t until = std::min({next_drain, next_turn, next_interval, look_end, end});
+    const uint64_t until = std::min({next_drain, next_interval, look_end, end});
     mappings_->collect();
-    const uint64_t then = kernel_->now();  // turning the hooks on takes a while
-    const uint64_t left = until > then ? until - then : 0;
+    const auto up_to = [](uint64_t moment, uint64_t from) {
+      return moment - std::min(moment, from);
+    };
+    const uint64_t left =
+        std::min(up_to(until, kernel_->now()), up_to(budget_->next(), monotonic_ns()));
     const timespec timeout{static_cast<time_t>(left / 1'000'000'000),
                            static_cast<long>(left % 1'000'000'000)};
     fds[2].fd = control;
-    if (ppoll(fds.data(), fds.size(), paused ? nullptr : &timeout, nullptr) < 0) {
+    if (ppoll(fds.data(), fds.size(), paused_ ? nullptr : &timeout, nullptr) < 0) {
       if (options_.ready && !options_.ready()) break;
       continue;
     }
@@ -302,9 +292,9 @@ Result<Recording> Session::run() {
     started_unix_ = unix_ns();
     degraded_.push_back("nothing was recorded: it was paused up to its end");
   }
-  stopped_ = kernel_->disable();
+  stopped_ = kernel_->disable(KernelSide::Time::goes_on);
   own_cpu_ns_ = budget_->user_ns();
-  budget_->stop(stopped_);  // what follows takes a while, and needs no hooks
+  kernel_->detach_hooks();  // what follows takes a while, and needs no hooks
   kernel_->detach_calls();
   if (auto r = finish(recording.profile); !r) return std::unexpected(r.error());
   if (child_) recording.command_status = child_->ended() ? child_->status() : 0;

@@ -43,8 +43,9 @@ struct Progress {
 struct RecordOptions {
   Target target;
   uint64_t frequency_hz = 997;
-  double seconds = 0;    // of recording; 0: until the command ends or a signal comes
-  double budget = 0.01;  // of each CPU's time, for hooks; the sampler costs what frequency_hz asks
+  double seconds = 0;  // of recording; 0: until the command ends or a signal comes
+  // What pkprof may take of any CPU's time, all told. Above it the recording is watched in windows.
+  double budget = 0.05;
   bool threads = false;  // label threads as well as processes
   bool hooks = true;     // false: sampler alone (for benchmarks of the hooks' cost)
   // Of processes that are not wanted by name, too: what the kernel did for them.

@@ -9,7 +9,8 @@
 namespace pkprof {
 namespace {
 
-constexpr uint64_t settle_interval_ns = 5'000'000'000;  // of what fell into pauses of the hooks
+// What was watched for so long can stand for a pause before it; of less, the pause is carried on.
+constexpr uint64_t long_enough_ns = 500'000'000;
 
 }  // namespace
 
@@ -34,44 +35,57 @@ void Session::follow_processes() {
       degraded_.push_back(r.error().message);
 }
 
-Result<> Session::drain(Spread::When when) {
+// What was watched since the last time stands for itself and for the pause before it.
+void Session::begin_batch(uint64_t taken, uint64_t watched_ns) {
+  const uint64_t all_ns = taken - drained_;
+  const uint64_t on_ns = std::min(watched_ns - drained_watched_ns_, all_ns);
+  unwatched_ns_ += all_ns - on_ns;
+  const uint64_t also_ns = on_ns >= long_enough_ns
+                               ? unwatched_ns_
+                               : static_cast<uint64_t>(static_cast<double>(unwatched_ns_) *
+                                                       static_cast<double>(on_ns) / long_enough_ns);
+  recorder_->begin_scale(on_ns, on_ns + also_ns);
+  unwatched_ns_ -= also_ns;
+  // What is handed over at intervals is its own timeline.
+  if (options_.interval <= 0 && !options_.measure) {
+    const uint64_t slots = std::max<uint64_t>(1, all_ns / drain_interval_ns);
+    const uint64_t middle = drained_ + all_ns / slots / 2;  // of the first one
+    recorder_->begin_slot(static_cast<uint32_t>((middle - since_) / drain_interval_ns),
+                          static_cast<uint32_t>(slots), drain_interval_ns);
+  }
+  drained_ = taken;
+  drained_watched_ns_ = watched_ns;
+}
+
+Result<> Session::drain(Drain when) {
+  KernelSide::Rest rest;  // what is not in the tables
+  if (when == Drain::last) rest = kernel_->take_rest();
   auto tables = kernel_->take();
   if (!tables) return std::unexpected(tables.error());
   // What processes did up to now comes first, so that their samples find their mappings.
   follow_processes();
   for (const auto& [label, info] : tables->labels)
     processes_.add_label(label, info, mappings_->path_of(info.program));
-  const uint64_t taken = tables->taken;
-  parties_.add(tables->votes, static_cast<double>(taken - drained_) / 1e9);
-  const uint64_t watched_ns = budget_->watched_ns(HookGroup::interrupts, taken);
-  const uint64_t on_ns = watched_ns - drained_watched_ns_;
-  unseen_.estimate(tables->counts, on_ns, taken - drained_ - std::min(on_ns, taken - drained_));
-  // What is handed over at intervals is its own timeline.
-  if (options_.interval <= 0 && !options_.measure) {
-    const uint64_t middle = drained_ + (taken - drained_) / 2;
-    recorder_->begin_slot(static_cast<uint32_t>((middle - since_) / drain_interval_ns),
-                          drain_interval_ns);
-  }
-  drained_ = taken;
+  const uint64_t before = std::exchange(drained_at_, monotonic_ns());
+  parties_.add(tables->votes, static_cast<double>(drained_at_ - before) / 1e9);
+  parties_.add(rest.votes, 0);
+  begin_batch(stopped_ ? stopped_ : tables->taken, tables->watched_ns);
   idle_ns_ = tables->idle_ns;
-  drained_watched_ns_ = watched_ns;
   recorder_->add(*tables);
-  if (when != Spread::When::meanwhile || taken >= settled_ + settle_interval_ns) {
-    recorder_->settle_unwatched(when, static_cast<double>(taken - settled_) / 1e9);
-    settled_ = taken;
-  }
+  recorder_->add_rest(rest);
   processes_.bury();
-  charge_objects(when == Spread::When::last);
+  charge_objects(when == Drain::last);
   recorder_->make_room();
   return {};
 }
 
-void Session::put_behind() {
-  const auto parties = [this](uint64_t object) {
-    return parties_.of(object, [this](uint64_t o) { return kernel_->owner_of(o); }, true);
-  };
-  recorder_->put_behind(parties);
-  unseen_.tell_learned(parties);
+// A pause that nothing stands for yet is as the rest is. Where all is pause, nobody knows.
+void Session::stand_for_all(uint64_t until) {
+  const uint64_t all_ns = until - since_;
+  const uint64_t pause_ns = std::min(std::exchange(unwatched_ns_, 0), all_ns);
+  if (pause_ns < all_ns) return recorder_->scale_all(all_ns - pause_ns, all_ns);
+  recorder_->begin_scale(1, 1);
+  recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_UNWATCHED, all_ns * kernel_->cpus(since_));
 }
 
 void Session::charge_objects(bool last) {
@@ -95,16 +109,10 @@ void Session::add_what_has_no_sample(uint64_t idle_ns) {
   told_lost_ns_ = lost_ns;
 }
 
-void Session::add_rest() {
-  const KernelSide::Rest rest = kernel_->take_rest();
-  recorder_->add_rest(rest);
-  parties_.add(rest.votes, 0);
-}
-
 Result<> Session::finish(Profile& profile) {
-  add_rest();
-  if (auto r = drain(Spread::When::last); !r) return r;
+  if (auto r = drain(Drain::last); !r) return r;
   add_what_has_no_sample(idle_ns_);
+  stand_for_all(stopped_);
   fill_meta(profile, stopped_);
   if (auto symbols = load_bpf_symbols()) {
     later_symbols_.emplace(std::move(*symbols));
@@ -116,35 +124,30 @@ Result<> Session::finish(Profile& profile) {
 
 // What was since the last time; it is not in what comes after.
 Result<Profile> Session::cut() {
-  if (auto r = drain(Spread::When::interval); !r) return std::unexpected(r.error());
+  if (auto r = drain(); !r) return std::unexpected(r.error());
   add_what_has_no_sample(idle_ns_);
+  stand_for_all(drained_);
   Profile profile;
   fill_meta(profile, drained_);
   recorder_->finish(profile, selection(processes_, options_.target), options_.stacks_of_others);
   return profile;
 }
 
-// Of a sample. Measuring takes a while: once.
-uint64_t Session::interrupt_ns() {
-  if (!interrupt_ns_) interrupt_ns_ = CostMeter::measure_interrupt();
-  return interrupt_ns_;
-}
-
-SoFar Session::so_far(uint64_t until) const {
-  SoFar now = SoFar::look(*kernel_, *budget_, until);
+SoFar Session::so_far() const {
+  SoFar now = SoFar::look(*kernel_, *budget_);
   if (stopped_) now.user_ns = own_cpu_ns_;
   now.counters = counters();
   return now;
 }
 
 void Session::tell_progress() {
-  const SoFar now = so_far(drained_);
+  const SoFar now = so_far();
   const uint64_t duration_ns = drained_ - started_;
-  const bool paused = !kernel_->enabled();
-  if (duration_ns < drain_interval_ns / 2 && !paused) return;  // of a moment there is little to say
-  const uint64_t cost_ns = kernel_cost_ns({}, now, *budget_, interrupt_ns()) + now.user_ns;
+  if (duration_ns < drain_interval_ns / 2 && !paused_)
+    return;  // of a moment there is little to say
+  const uint64_t cost_ns = kernel_cost_ns({}, now, *budget_) + now.user_ns;
   options_.progress(
-      {.paused = paused,
+      {.paused = paused_,
        .duration_ns = duration_ns,
        .samples = now.samples,
        .lost = now.lost,
@@ -165,9 +168,12 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   meta.duration_ns = until - since_;
   meta.paused_ns = std::exchange(paused_ns_, 0);
   meta.frequency_hz = options_.frequency_hz;
-  SoFar now = so_far(until);
+  const uint64_t watched_ns = std::exchange(since_watched_ns_, drained_watched_ns_);
+  meta.unwatched_ns =
+      meta.duration_ns - std::min(meta.duration_ns, drained_watched_ns_ - watched_ns);
+  SoFar now = so_far();
   tell(told_, now, meta);
-  meta.cost_kernel_ns = kernel_cost_ns(told_, now, *budget_, interrupt_ns());
+  meta.cost_kernel_ns = kernel_cost_ns(told_, now, *budget_);
   meta.counters["hooks not attached again"] = budget_->unhooked();  // up to now: it lasts
   told_ = std::move(now);
   since_ = until;

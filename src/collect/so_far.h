@@ -17,26 +17,21 @@ namespace pkprof {
 struct SoFar {
   uint64_t samples = 0;
   uint64_t lost = 0;
-  uint64_t timed = 0;  // samples that were, and what they took
-  uint64_t timed_ns = 0;
+  double clock_ns = 0;                          // that the sampling clock took, with its samples
   std::array<uint64_t, hook_groups> runs = {};  // of hooks
   uint64_t user_ns = 0;                         // CPU time of this process
-  uint64_t watched_ns = 0;                      // for how long hooks were on
-  uint64_t disks_watched_ns = 0;
-  double ticks = 0;                          // of a clock
-  std::map<std::string, uint64_t> counters;  // of what had no room or could not be done
+  std::map<std::string, uint64_t> counters;     // of what had no room or could not be done
 
-  static SoFar look(const KernelSide& kernel, const BudgetKeeper& budget, uint64_t now);
+  static SoFar look(const KernelSide& kernel, const BudgetKeeper& budget);
 };
 
 // What pkprof took in the kernel from the one to the other. What a run of a hook takes is known
 // better each time, but those of before are not told anew, as dearer or cheaper: of an hour of them
-// a percent is more than all of a second's. `interrupt_ns`: of a sample.
+// a percent is more than all of a second's.
 [[nodiscard]] uint64_t kernel_cost_ns(const SoFar& from, const SoFar& to,
-                                      const BudgetKeeper& budget, uint64_t interrupt_ns);
+                                      const BudgetKeeper& budget);
 
-// Puts what there is between the two into a profile of so long (meta.duration_ns); but for the cost
-// in the kernel.
+// Puts what there is between the two into a profile, but for the cost in the kernel.
 void tell(const SoFar& from, const SoFar& to, Meta& meta);
 
 }  // namespace pkprof

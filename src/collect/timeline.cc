@@ -8,14 +8,27 @@
 
 namespace pkprof {
 
+void Timeline::begin(uint32_t slot, uint32_t slots, uint64_t slot_ns) {
+  now_ = 1 + slot;
+  slot_ns_ = slot_ns;
+  if (slots > 1) slots_[now_] = slots;
+}
+
 void Timeline::add(const Row& row, uint64_t ns) {
   // A CPU that sleeps long says so when it wakes up: that may be slots later.
   if (!ns || row.key.kind == PK_CALLS || row.key.kind == PK_IDLING) return;
   Row cell = row;
-  cell.slot = 1 + ((row.slot - 1) >> shift_);
   cell.key.basis = 0;
-  cell.key.watched = 0;
-  cells_[cell] += ns;
+  const auto several = slots_.find(row.slot);
+  const uint32_t slots = several == slots_.end() ? 1 : several->second;
+  for (uint32_t i = 0; i < slots; ++i) {
+    cell.slot = 1 + ((row.slot - 1 + i) >> shift_);
+    cells_[cell] += ns / slots + (i < ns % slots ? 1 : 0);
+  }
+}
+
+void Timeline::scale(Scale scale) {
+  for (auto& [row, ns] : cells_) ns = scale(ns);
 }
 
 void Timeline::make_room() {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "collect/row.h"
+#include "collect/scale.h"
 #include "model/profile.h"
 
 namespace pkprof {
@@ -16,11 +17,8 @@ class Timeline {
  public:
   explicit Timeline(size_t max_cells) : max_cells_(max_cells), full_at_(max_cells) {}
 
-  // From here on it is `slot`, of `slot_ns`.
-  void begin(uint32_t slot, uint64_t slot_ns) {
-    now_ = 1 + slot;
-    slot_ns_ = slot_ns;
-  }
+  // From here on it is `slot`, of `slot_ns`; or what comes is spread evenly over so many slots.
+  void begin(uint32_t slot, uint32_t slots, uint64_t slot_ns);
   // As in Row: 0 before the first slot began.
   [[nodiscard]] uint32_t now() const { return now_; }
 
@@ -33,6 +31,7 @@ class Timeline {
   // a while.
   [[nodiscard]] bool is_full() const { return cells_.size() > full_at_; }
   void make_room();
+  void scale(Scale scale);
   void each_row(const std::function<void(const Row&)>& visit) const;
 
   // Moves everything into the profile, and forgets it.
@@ -44,6 +43,7 @@ class Timeline {
   const size_t max_cells_;
   size_t full_at_;
   std::unordered_map<Row, uint64_t, RowHash> cells_;  // ns
+  std::unordered_map<uint32_t, uint32_t> slots_;      // that one stands for, if several
   uint32_t now_ = 0;
   uint64_t slot_ns_ = 0;
   uint32_t shift_ = 0;  // slots were made twice as long so often

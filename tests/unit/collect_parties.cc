@@ -141,5 +141,15 @@ TEST(Split, AddsUp) {
   }
 }
 
+TEST(Parties, AfterAPauseWhoWasThereJustNowIsForgottenAndWhoMadePagesDirtyIsNot) {
+  Parties parties;
+  const Vote votes[] = {vote(kFile, kAda, 1), fading(kDisk, kAda, 1), failing(kOther, kBob)};
+  parties.add(votes);
+  parties.forget_fading();
+  EXPECT_EQ(of(parties, kFile), (std::map<uint64_t, double>{{kAda, 1}}));
+  EXPECT_TRUE(of(parties, kDisk).empty());
+  EXPECT_TRUE(of(parties, kOther, 0, true).empty());
+}
+
 }  // namespace
 }  // namespace pkprof

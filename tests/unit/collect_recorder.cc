@@ -60,7 +60,7 @@ class RecorderTest : public testing::Test {
 
   UserSymbols symbols_;
   Processes processes_{symbols_};
-  Recorder recorder_{nullptr, symbols_, processes_, 1'000'000};
+  Recorder recorder_{nullptr, symbols_, processes_};
 };
 
 TEST_F(RecorderTest, ACpuThatSleepsIsIdleInEachIntervalAndOnlyOnce) {
@@ -80,6 +80,33 @@ TEST_F(RecorderTest, CallsForManyAreSplitAmongThem) {
     sum += part.samples;
   }
   EXPECT_EQ(sum, 1000U);
+}
+
+TEST_F(RecorderTest, WhatWasWatchedStandsForAPause) {
+  KernelSide::Tables tables;
+  for (uint64_t pid = 1; pid <= 3; ++pid) {
+    pk_key key{};
+    key.ran_on = key.served = pid << 32;
+    key.kind = PK_USER;
+    key.syscall = PK_NO_SYSCALL;
+    tables.counts.push_back({key, {kSecond / 3, 100}});
+  }
+  recorder_.begin_scale(kSecond, 4 * kSecond);
+  recorder_.add(tables);
+  recorder_.begin_scale(kSecond, kSecond);
+  recorder_.add(tables);
+  recorder_.scale_all(5, 6);  // and for one at the end
+  Profile profile;
+  recorder_.finish(profile, [](uint64_t) { return true; });
+  uint64_t ns = 0;
+  uint64_t samples = 0;
+  for (const auto& [k, value] : profile.samples()) {
+    EXPECT_NEAR(static_cast<double>(value.ns), 2e9, 10);
+    ns += value.ns;
+    samples += value.count;
+  }
+  EXPECT_NEAR(static_cast<double>(ns), 6e9, 10);
+  EXPECT_EQ(samples, 600U) << "samples are those that were taken";
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ class ScaleTest : public testing::Test {
   }
   // What Session::drain() does with the tables.
   void drain() {
-    if (slots_) recorder_.begin_slot(slots_++ - 1, 1000 * kMs);
+    if (slots_) recorder_.begin_slot(slots_++ - 1, 1, 1000 * kMs);
     recorder_.add(tables_);
     tables_ = {};
     processes_.bury();
@@ -107,7 +107,7 @@ class ScaleTest : public testing::Test {
   uint64_t in_slots_ = 0;
   UserSymbols symbols_;
   Processes processes_{symbols_, false, kLabels};
-  Recorder recorder_{nullptr, symbols_, processes_, kMs, kLimits};
+  Recorder recorder_{nullptr, symbols_, processes_, kLimits};
   KernelSide::Tables tables_;
 };
 
