@@ -21,9 +21,6 @@ constexpr uint64_t cost_window_ns = 10'000'000;
 constexpr uint64_t first_cost_interval_ns = 1'000'000'000;  // twice as long each time, up to
 constexpr uint64_t longest_cost_interval_ns = 10'000'000'000;
 
-// Of network samples, that may do without hooks: the time of these is UNCLAIMED: unwatched.
-constexpr double hardly_any = 1.0 / 512;
-
 }  // namespace
 
 BudgetKeeper::BudgetKeeper(KernelSide& kernel, const Options& options, HookOverhead overhead)
@@ -39,8 +36,7 @@ BudgetKeeper::BudgetKeeper(KernelSide& kernel, const Options& options, HookOverh
 void BudgetKeeper::begin() {
   const uint64_t now = monotonic_ns();
   windows_.emplace(options_.calls ? 1 : options_.budget, now, now);
-  packets_.emplace(hardly_any, now);
-  sending_.emplace(hardly_any, now);
+  sending_.emplace();
   windows_->begin(now, spent_ns());
   look();
 }
@@ -60,13 +56,11 @@ std::vector<uint64_t> BudgetKeeper::spent_ns() const {
   return all;
 }
 
-void BudgetKeeper::look_at_rest(uint64_t now) {
+void BudgetKeeper::look_at_rest() {
   if (options_.calls) return;
   const pk_stats stats = kernel_.stats();
-  uint32_t resting = 0;
-  if (packets_->look(stats.network, stats.needed_packets, now)) resting |= PK_REST_PACKETS;
-  if (sending_->look(stats.network, stats.needed_sending, now)) resting |= PK_REST_SENDING;
-  resting = kernel_.may_rest(resting);
+  const uint32_t resting =
+      sending_->look(stats.network, stats.needed_sending) ? PK_REST_SENDING : uint32_t{0};
   if (resting == kernel_.resting()) return;
   cost_.close();  // turning hooks on and off is not to be timed
   unhooked_ += kernel_.rest(resting);
@@ -91,7 +85,7 @@ bool BudgetKeeper::look() {
   bool watch = watching;
   if (now >= next_look_) {
     next_look_ = (now / look_interval_ns + 1) * look_interval_ns;
-    if (watching) look_at_rest(now);
+    if (watching) look_at_rest();
     watch = windows_->watch(now, spent_ns());
   }
   if (watching && watch) turn_cost_window(now);

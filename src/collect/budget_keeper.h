@@ -49,15 +49,14 @@ class BudgetKeeper {
 
  private:
   [[nodiscard]] std::vector<uint64_t> spent_ns() const;
-  void look_at_rest(uint64_t now);
+  void look_at_rest();
   void turn_cost_window(uint64_t now);
 
   KernelSide& kernel_;
   Options options_;
   CostMeter cost_;
   std::optional<Windows> windows_;
-  std::optional<Rest> packets_;  // hooks that are on while samples need them
-  std::optional<Rest> sending_;
+  std::optional<Rest> sending_;  // hooks that are on while samples need them
   uint64_t next_ = 0;
   uint64_t next_look_ = 0;
   uint64_t cost_window_end_ = 0;  // of the one that is open; or when the next one is to be opened
