@@ -29,6 +29,9 @@ static __always_inline struct pk_cpu *pk_interrupt_hook(void)
 	return c;
 }
 
+/* A sample that took longer than any does was interrupted itself, by the host. */
+#define PK_LONGEST_SAMPLE_NS 100000
+
 /* Ends a part of the interrupt: counts it, and begins the next. */
 static __noinline int pk_end_part(struct pk_cpu *c)
 {
@@ -43,7 +46,7 @@ static __noinline int pk_end_part(struct pk_cpu *c)
 		pk_add_exact(c, &c->irq, ns);
 		c->irq_ns += ns;
 		c->irq_sum += ns;
-		if (c->irq_sampled) {
+		if (c->irq_sampled && ns < PK_LONGEST_SAMPLE_NS) {
 			c->stats.clock_interrupts++;
 			c->stats.clock_ns += ns;
 		}

@@ -5,6 +5,7 @@
  */
 #include "exact.bpf.h"
 #include "hook.bpf.h"
+#include "party.bpf.h"
 #include "served.bpf.h"
 
 #include <bpf/bpf_tracing.h>
@@ -84,12 +85,13 @@ int pk_softirq_exit(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Run by user space on every CPU, before it takes the tables: what is measured so far. */
+/* Run by user space on every CPU, before it takes the tables: what the CPU keeps so far goes there. */
 SEC("?raw_tp")
 int pk_measure_now(void *ctx)
 {
 	struct pk_cpu *c = this_cpu();
 
 	pk_measure_run(c);
+	pk_cast_votes(c);
 	return pk_put_exact(c);
 }

@@ -38,7 +38,7 @@ static __noinline int pk_cast_vote(struct pk_cpu *c, __u32 at)
 	return 1;
 }
 
-/* Memory for an entry may be had a moment later: what finds no room now stays for the next time. */
+/* What a hook is at work on stays for the next time, and so does what finds no room. */
 int pk_cast_votes(struct pk_cpu *c)
 {
 	__u32 at;

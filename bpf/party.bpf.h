@@ -209,8 +209,8 @@ static __always_inline __u64 pk_timer_noted(__u64 timer, __u64 expires)
 enum pk_vote_kind { PK_VOTE_ADDS, PK_VOTE_FADES, PK_VOTE_BEGINS, PK_VOTE_FAILING };
 
 /*
- * Adds to a party's part in an object. Votes for the same are put together: a CPU keeps a few, and
- * the sampler has them counted.
+ * Adds to a party's part in an object. Votes for the same are put together: a CPU keeps a few, until
+ * others take their place or user space takes the tables.
  */
 int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kind);
 

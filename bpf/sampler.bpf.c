@@ -256,19 +256,6 @@ static __always_inline bool pk_is_idle_again(struct pk_cpu *c, struct task_struc
 	return !task->pid && ip == c->idle_ip && !pk_serving_softirq(c);
 }
 
-#define PK_LONGEST_SAMPLE_NS 100000
-
-/* What a sample cost. One that took longer than any does was itself interrupted, by the host. */
-static __always_inline void pk_time_sample(struct pk_cpu *c, __u64 began)
-{
-	__u64 took = bpf_ktime_get_ns() - began;
-
-	if (took >= PK_LONGEST_SAMPLE_NS)
-		return;
-	c->stats.timed++;
-	c->stats.timed_ns += took;
-}
-
 #define PK_GAP_NS 10000000
 
 /*
@@ -385,8 +372,6 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	pk_sample_own(c, ctx, task, &s->stack, charge);
 out:
 	pk_measure_run(c);
-	pk_cast_votes(c);
-	pk_time_sample(c, now);
 	c->sampling = 0;
 	return 0;
 }

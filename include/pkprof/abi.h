@@ -412,10 +412,8 @@ struct pk_addresses {
 /* Per-CPU counters; what went wrong is never silent. */
 struct pk_stats {
 	__u64 samples;
-	__u64 timed;         /* of them; in the others something else took the CPU */
-	__u64 timed_ns;      /* that they took */
-	__u64 clock_interrupts; /* of the sampling clock, by entry and exit, */
-	__u64 clock_ns;      /* and what they took, with their samples */
+	__u64 clock_interrupts; /* of the sampling clock, by entry and exit: so many were timed, */
+	__u64 clock_ns;      /* and took so long, with their samples */
 	__u64 lost_ns;       /* CPU time that found no place in the tables */
 	__u64 lost_samples;
 	__u64 unwound;       /* stacks that the kernel was asked for as a whole */

@@ -13,7 +13,7 @@ enum {
 	PK_RECEIVERS = 4,   /* of one packet that share what was done for it; a power of two */
 	PK_TOLD = 16,       /* labels that a CPU knows to be fresh in their table; a power of two */
 	PK_PENDING = 8,     /* votes of a level that a CPU keeps; a power of two */
-	PK_EXACT_ROWS = 8,  /* rows of exact time that a CPU keeps; a power of two */
+	PK_EXACT_ROWS = 32, /* rows of exact time that a CPU keeps; a power of two */
 	PK_CALLS_PENDING = 128,  /* calls in a softirq whose party is not known yet; a power of two */
 };
 

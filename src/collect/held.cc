@@ -126,7 +126,7 @@ double Held::cost_ns() {
     nanosleep(&window, nullptr);
     cost.close();
   }
-  double ns = static_cast<double>(stats().samples) * kernel_.sample_ns();
+  double ns = clock_ns(stats());
   for (size_t g = 0; g < hook_groups; ++g) {
     const auto group = static_cast<HookGroup>(g);
     const uint64_t runs = sum(kernel_.hook_runs(group)) - about_.hook_runs[g];

@@ -59,7 +59,9 @@ constexpr Need needs[] = {
     {completing, "the ends of disk requests stay unclaimed"},
     {reclaiming, "the work of kswapd stays unclaimed"},
     {compacting, "the work of kcompactd stays unclaimed"},
-    {interrupts, "the time of hard interrupts is charged to whatever was interrupted"},
+    {interrupts,
+     "the time of hard interrupts is charged to whatever was interrupted, and what sampling takes "
+     "is not known"},
     {all_time, "pkprof stat cannot measure"},
     {all_calls, "calls in softirqs stay unclaimed"},
     {sleepers, "timers' interrupts are the kernel's"},

@@ -48,6 +48,10 @@ struct KernelSideOptions {
   CallFacilities calls;   // by which calls of functions are to be counted, if they are
 };
 
+// What the sampling clock's interrupts have taken, with their samples: 0 where interrupts cannot be
+// measured.
+[[nodiscard]] double clock_ns(const pk_stats& stats);
+
 // What went wrong, by name, for Meta::counters.
 [[nodiscard]] std::map<std::string, uint64_t> kernel_counters(const pk_stats& stats);
 
@@ -169,14 +173,12 @@ class KernelSide {
   [[nodiscard]] int mapped() const;                        // the ring that Mappings reads
   [[nodiscard]] uint64_t owner_of(uint64_t object) const;  // a label, 0 when not known
   [[nodiscard]] pk_stats stats() const;                    // summed over the CPUs
-  // What the sampling clock's interrupts have taken, with their samples, by CPU.
+  // See clock_ns(), by CPU.
   [[nodiscard]] std::vector<double> clock_ns() const;
   [[nodiscard]] const Capabilities& capabilities() const;
   // That were sampled; but for those that were away all the time from then on.
   [[nodiscard]] uint32_t cpus(uint64_t from) const;
-  // For the cost meter: what a sample takes, ns, with its interrupt where that is measured; the
-  // programs, and how often hooks have run, by CPU.
-  [[nodiscard]] double sample_ns() const;
+  // For the cost meter: the programs, and how often hooks have run, by CPU.
   [[nodiscard]] std::vector<int> hook_programs(HookGroup group) const;
   [[nodiscard]] std::vector<uint64_t> hook_runs(HookGroup group) const;
   // Measured on this machine in a few milliseconds: a program that does nothing, on a tracepoint

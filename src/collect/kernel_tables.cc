@@ -297,15 +297,15 @@ pk_stats KernelSide::stats() const {
   return sum;
 }
 
-// Where interrupts are not measured, samples are without theirs.
+double clock_ns(const pk_stats& stats) {
+  if (!stats.clock_interrupts) return 0;
+  return static_cast<double>(stats.clock_ns) / static_cast<double>(stats.clock_interrupts) *
+         static_cast<double>(stats.samples);
+}
+
 std::vector<double> KernelSide::clock_ns() const {
   std::vector<double> all;
-  for (const auto& cpu : impl_->per_cpu()) {
-    const pk_stats& s = cpu.stats;
-    const double each = sample_ns();
-    all.push_back(s.clock_interrupts ? static_cast<double>(s.clock_ns)
-                                     : each * static_cast<double>(s.samples));
-  }
+  for (const auto& cpu : impl_->per_cpu()) all.push_back(pkprof::clock_ns(cpu.stats));
   return all;
 }
 
@@ -327,13 +327,6 @@ std::map<std::string, uint64_t> kernel_counters(const pk_stats& stats) {
       {"calls without their caller for want of rows", stats.calls_shortened},
       {"calls in softirqs that could not wait, shared by votes", stats.calls_voted},
   };
-}
-
-double KernelSide::sample_ns() const {
-  const pk_stats s = stats();
-  if (s.clock_interrupts)
-    return static_cast<double>(s.clock_ns) / static_cast<double>(s.clock_interrupts);
-  return s.timed ? static_cast<double>(s.timed_ns) / static_cast<double>(s.timed) : 0;
 }
 
 std::vector<uint64_t> KernelSide::hook_runs(HookGroup group) const {

@@ -7,15 +7,19 @@ namespace pkprof {
 namespace {
 
 constexpr double second_ns = 1e9;
-constexpr double kept_back = 0.1;        // of the budget, for what a CPU may save
-constexpr double savings_ns = 1e9;       // a CPU saves what it earns in this time
+constexpr double savings_ns = 1e9;      // a CPU saves what it earns in this time,
+constexpr double loan_ns = 3e9;         // and begins with what it earns in this
+constexpr double earns = 0.9;           // of its share
+constexpr double earns_at_first = 0.6;  // while it pays back
+constexpr uint64_t pays_back_ns = 10'000'000'000;
 constexpr double longest_paid_ns = 4e9;  // a window may take what a CPU earns in this time
 
 }  // namespace
 
 Windows::Windows(double budget, uint64_t seed, uint64_t now)
-    : earned_(budget < 1 ? budget * (1 - kept_back) : 0),
+    : share_(budget < 1 ? budget : 0),
       random_(static_cast<std::minstd_rand::result_type>(seed | 1)),
+      start_(now),
       now_(now) {
   begin_window(now);
 }
@@ -32,11 +36,13 @@ void Windows::begin_window(uint64_t now) {
 }
 
 void Windows::settle(uint64_t now, std::span<const uint64_t> spent_ns) {
-  const double most = earned_ * savings_ns;
+  const bool pays_back = now < start_ + pays_back_ns;
+  const double most = share_ * (pays_back ? loan_ns : savings_ns);
+  const double earned =
+      static_cast<double>(now - now_) * share_ * (pays_back ? earns_at_first : earns);
   spent_ns_.resize(spent_ns.size());
   began_at_.resize(spent_ns.size());
   credit_ns_.resize(spent_ns.size(), most);
-  const double earned = static_cast<double>(now - now_) * earned_;
   for (size_t cpu = 0; cpu < spent_ns.size(); ++cpu) {
     const auto paid = static_cast<double>(spent_ns[cpu] - std::min(spent_ns[cpu], spent_ns_[cpu]));
     credit_ns_[cpu] = std::min(credit_ns_[cpu] + earned - paid, most);
@@ -46,7 +52,7 @@ void Windows::settle(uint64_t now, std::span<const uint64_t> spent_ns) {
 }
 
 bool Windows::watch(uint64_t now, std::span<const uint64_t> spent_ns) {
-  if (earned_ <= 0 || spent_ns.empty()) return true;
+  if (share_ <= 0 || spent_ns.empty()) return true;
   settle(now, spent_ns);
   const double least = std::ranges::min(credit_ns_);
   if (!watching_) {
@@ -58,9 +64,9 @@ bool Windows::watch(uint64_t now, std::span<const uint64_t> spent_ns) {
   for (size_t cpu = 0; cpu < spent_ns_.size(); ++cpu)
     paid = std::max(paid, spent_ns_[cpu] - std::min(spent_ns_[cpu], began_at_[cpu]));
   const bool is_long = static_cast<double>(now - began_) >= length_ns_;
-  if (!is_long && static_cast<double>(paid) < earned_ * longest_paid_ns) return true;
+  if (!is_long && static_cast<double>(paid) < share_ * longest_paid_ns) return true;
   watching_ = false;
-  needed_ns_ = random_between(0, earned_ * savings_ns);
+  needed_ns_ = random_between(0, share_ * savings_ns);
   return false;
 }
 

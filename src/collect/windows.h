@@ -5,8 +5,11 @@
 // hooks and pkprof's own process. It can save a second's worth, so a short burst ends nothing. Once
 // it owes, the window ends: after about a second, or earlier where that alone takes most of what
 // ten seconds earn. The next window begins when every CPU has earned back what it owes, and a
-// little more, drawn at random, so that windows fall in with no rhythm of the machine's. Any ten
-// seconds take at most what ten seconds earn: a tenth of the share is kept back for what is saved.
+// little more, drawn at random, so that windows fall in with no rhythm of the machine's.
+//
+// Any ten seconds take at most what ten seconds earn: a tenth of the share is kept back for what is
+// saved. A recording begins with three seconds' worth, since all is new to it then and short ones
+// are to be whole; that is paid back over its first ten seconds.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +36,9 @@ class Windows {
   [[nodiscard]] double random_between(double low, double high);
   void begin_window(uint64_t now);
 
-  double earned_;  // ns a CPU earns in a nanosecond
+  double share_;  // of its time that a CPU may pay; 0: all of it
   std::minstd_rand random_;
+  uint64_t start_;
   uint64_t now_;
   std::vector<uint64_t> spent_ns_;  // up to then
   std::vector<double> credit_ns_;   // of each CPU; below 0: it owes

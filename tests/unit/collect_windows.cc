@@ -54,6 +54,11 @@ class Watched {
   std::vector<uint64_t> changes_;
 };
 
+TEST(Windows, AShortRecordingIsWhole) {
+  Watched load(0.05, 1);
+  EXPECT_EQ(load.pass(4 * kSecond, 0.06), 1);
+}
+
 TEST(Windows, BelowTheBudgetAllIsWatched) {
   Watched load(0.05, 1);
   EXPECT_EQ(load.pass(100 * kSecond, 0.044), 1);
