@@ -13,7 +13,11 @@ int BPF_PROG(pk_sock_recv_length, struct sock *sk, int ret)
 {
 	struct pk_cpu *c = pk_hook();
 
-	return ret == -EAGAIN ? 0 : pk_socket_taken(c, ctx, sk);
+	if (ret == -EAGAIN) {
+		c->stats.taken_in_vain++;
+		return 0;
+	}
+	return pk_socket_taken(c, ctx, sk);
 }
 
 /* TCP, where sock_recv_length does not fire: splice. */

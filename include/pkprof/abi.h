@@ -298,6 +298,7 @@ struct pk_vote {
 /* Hooks that are off while samples do not need them (src/collect/rest.h). */
 enum pk_rest {
 	PK_REST_SENDING = 1, /* on packets that are sent */
+	PK_REST_TAKING = 2,  /* on data that is taken from sockets other than TCP's */
 };
 
 /* Functions whose frames tell the sampler where in asynchronous work it is. */
@@ -427,6 +428,7 @@ struct pk_stats {
 	__u64 votes_full;
 	__u64 network;        /* samples of what the network's hooks name */
 	__u64 needed_sending; /* of them, that needed the hooks of PK_REST_SENDING */
+	__u64 taken_in_vain;  /* a socket was asked for data and had none */
 	__u64 calls;           /* counted */
 	__u64 calls_lost;      /* that found no place in the tables */
 	__u64 calls_shortened; /* whose caller was left out for want of rows */

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/budget_keeper.h"
 
+#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "collect/clock.h"
 
@@ -41,9 +43,14 @@ void BudgetKeeper::begin() {
   look();
 }
 
-// This process runs on one CPU at a time, which may be the one that pays most for all else.
-std::vector<uint64_t> BudgetKeeper::spent_ns() const {
+// This process runs on one CPU at a time: what it took since it was met last is for where it is
+// now.
+std::vector<uint64_t> BudgetKeeper::spent_ns() {
   std::vector<double> spent(kernel_.clock_ns());
+  process_ns_.resize(spent.size());
+  const uint64_t met = std::accumulate(process_ns_.begin(), process_ns_.end(), uint64_t{0});
+  if (const int cpu = sched_getcpu(); cpu >= 0 && static_cast<size_t>(cpu) < spent.size())
+    process_ns_[static_cast<size_t>(cpu)] += cost_.user_ns() - met;
   for (size_t group = 0; group < hook_groups; ++group) {
     const double run_ns = cost_.hook_ns(static_cast<HookGroup>(group));
     const std::vector<uint64_t> runs = kernel_.hook_runs(static_cast<HookGroup>(group));
@@ -52,15 +59,17 @@ std::vector<uint64_t> BudgetKeeper::spent_ns() const {
   }
   std::vector<uint64_t> all;
   all.reserve(spent.size());
-  for (const double ns : spent) all.push_back(static_cast<uint64_t>(ns) + cost_.user_ns());
+  for (size_t cpu = 0; cpu < spent.size(); ++cpu)
+    all.push_back(static_cast<uint64_t>(spent[cpu]) + process_ns_[cpu]);
   return all;
 }
 
-void BudgetKeeper::look_at_rest() {
+void BudgetKeeper::look_at_rest(uint64_t now) {
   if (options_.calls) return;
   const pk_stats stats = kernel_.stats();
-  const uint32_t resting =
-      sending_->look(stats.network, stats.needed_sending) ? PK_REST_SENDING : uint32_t{0};
+  uint32_t resting = 0;
+  if (sending_->look(stats.network, stats.needed_sending)) resting |= PK_REST_SENDING;
+  if (taking_.look(stats.taken_in_vain, now)) resting |= PK_REST_TAKING;
   if (resting == kernel_.resting()) return;
   cost_.close();  // turning hooks on and off is not to be timed
   unhooked_ += kernel_.rest(resting);
@@ -85,7 +94,7 @@ bool BudgetKeeper::look() {
   bool watch = watching;
   if (now >= next_look_) {
     next_look_ = (now / look_interval_ns + 1) * look_interval_ns;
-    if (watching) look_at_rest();
+    if (watching) look_at_rest(now);
     watch = windows_->watch(now, spent_ns());
   }
   if (watching && watch) turn_cost_window(now);

@@ -48,15 +48,17 @@ class BudgetKeeper {
   [[nodiscard]] uint64_t unhooked() const { return unhooked_; }       // could not be attached again
 
  private:
-  [[nodiscard]] std::vector<uint64_t> spent_ns() const;
-  void look_at_rest();
+  std::vector<uint64_t> spent_ns();
+  void look_at_rest(uint64_t now);
   void turn_cost_window(uint64_t now);
 
   KernelSide& kernel_;
   Options options_;
   CostMeter cost_;
   std::optional<Windows> windows_;
-  std::optional<Rest> sending_;  // hooks that are on while samples need them
+  std::optional<Rest> sending_;  // hooks that may rest
+  RestInVain taking_;
+  std::vector<uint64_t> process_ns_;  // of this process, by the CPU that it was met on
   uint64_t next_ = 0;
   uint64_t next_look_ = 0;
   uint64_t cost_window_end_ = 0;  // of the one that is open; or when the next one is to be opened

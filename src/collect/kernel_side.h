@@ -81,8 +81,8 @@ class KernelSide {
   Result<size_t> attach_hooks_again();
   // Of the hooks, enum pk_rest: those that rest.
   [[nodiscard]] uint32_t resting() const;
-  // These are to rest from now on, and no others: the sampler does without them. Returns how many of
-  // the others could not be attached again.
+  // These are to rest from now on, and no others: the sampler does without them. Returns how many
+  // of the others could not be attached again.
   size_t rest(uint32_t which);
   // Counting begins, or goes on.
   Result<> enable();

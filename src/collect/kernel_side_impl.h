@@ -66,8 +66,8 @@ struct KernelSide::Impl {
   Link attach(const Hook& hook);
   static void let_settle();
   RecordedTime time;
-  uint64_t started = UINT64_MAX;  // when it was enabled last; this: it is disabled
-  uint32_t windows = 0;           // times that hooks were turned on
+  uint64_t started = UINT64_MAX;   // when it was enabled last; this: it is disabled
+  uint32_t windows = 0;            // times that hooks were turned on
   uint64_t watched_before_ns = 0;  // before it was enabled last
   uint64_t owners_without_room = 0;
   std::vector<Fd> samplers;

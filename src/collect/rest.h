@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When hooks may rest: samples tell whether they need them, and while none does they are not on.
+// When hooks may rest: while no sample needs what they say, or while nearly all of their runs have
+// nothing to say. Nothing is inferred meanwhile: what a resting hook would have said is not known.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,20 @@ class Rest {
   uint64_t needed_ = 0;
   uint64_t enough_ = 24;  // samples of which none needs the hooks
   bool rests_ = false;
+};
+
+// A hook on taking data from a socket, beside a process that asks for it all the time: it runs a
+// million times a second, to see that there was none. While it rests work is charged to the
+// socket's holder without the call path; now and then it is seen whether that is over.
+class RestInVain {
+ public:
+  // Runs up to now that were in vain. Returns whether the hook may rest from now on.
+  bool look(uint64_t in_vain, uint64_t now);
+
+ private:
+  uint64_t in_vain_ = 0;
+  uint64_t since_ = 0;
+  uint64_t rests_until_ = 0;
 };
 
 }  // namespace pkprof

@@ -52,5 +52,36 @@ TEST(Rest, HooksThatWereNeededAfterAllRestLater) {
   EXPECT_TRUE(r.goes_on(1000, 0));
 }
 
+constexpr uint64_t kLook = 200'000'000;
+
+TEST(RestInVain, AHookThatSaysSomethingIsOn) {
+  RestInVain rest;
+  for (uint64_t i = 1; i < 100; ++i) EXPECT_FALSE(rest.look(i * 10'000, i * kLook));
+}
+
+TEST(RestInVain, OneThatRunsInVainRestsAndIsTriedAgain) {
+  RestInVain rest;
+  EXPECT_FALSE(rest.look(0, kLook));
+  EXPECT_TRUE(rest.look(300'000, 2 * kLook));
+  int on = 0;
+  uint64_t in_vain = 300'000;
+  for (uint64_t i = 3; i < 303; ++i) {
+    const bool rests = rest.look(in_vain, i * kLook);
+    on += rests ? 0 : 1;
+    if (!rests) in_vain += 300'000;
+  }
+  EXPECT_GE(on, 10);
+  EXPECT_LE(on, 24) << "a twentieth of the time or so";
+}
+
+TEST(RestInVain, ItComesBackWhenItIsOver) {
+  RestInVain rest;
+  rest.look(0, kLook);
+  EXPECT_TRUE(rest.look(300'000, 2 * kLook));
+  int rests = 0;
+  for (uint64_t i = 3; i < 103; ++i) rests += rest.look(300'000, i * kLook) ? 1 : 0;
+  EXPECT_LE(rests, 26);
+}
+
 }  // namespace
 }  // namespace pkprof
