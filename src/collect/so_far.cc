@@ -2,7 +2,6 @@
 #include "collect/so_far.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 namespace pkprof {
@@ -42,14 +41,8 @@ void tell(const SoFar& from, const SoFar& to, Meta& meta) {
   meta.samples_taken = to.samples - from.samples;
   meta.samples_lost = to.lost - from.lost;
   meta.cost_user_ns = to.user_ns - from.user_ns;
-  const auto unwatched = [&](uint64_t watched_ns) {
-    return meta.duration_ns - std::min(meta.duration_ns, watched_ns);
-  };
-  meta.unwatched_ns = unwatched(to.watched_ns - from.watched_ns);
-  meta.disks_unwatched_ns = unwatched(to.disks_watched_ns - from.disks_watched_ns);
-  if (meta.duration_ns)
-    meta.sampled_hz = static_cast<uint64_t>(
-        std::llround((to.ticks - from.ticks) * 1e9 / static_cast<double>(meta.duration_ns)));
+  meta.unwatched_ns =
+      meta.duration_ns - std::min(meta.duration_ns, to.watched_ns - from.watched_ns);
   meta.counters = to.counters;
   for (auto& [name, count] : meta.counters)
     if (const auto before = from.counters.find(name); before != from.counters.end())
