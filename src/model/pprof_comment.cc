@@ -79,7 +79,7 @@ Json label_to_json(const Label& label, const std::string& name) {
 
 Label label_from_json(const Json& from) {
   const auto kind = label_kind_from_string(get_text(from, "kind"));
-  if (!kind) throw Malformed{"a label of unknown kind"};
+  if (!kind) throw Malformed{"a label of unknown kind; use a newer pkprof"};
   const auto kthread = from.find("kthread");
   Container container;
   for (const auto& [key, member] : container_keys) container.*member = get_text(from, key);
