@@ -80,8 +80,7 @@ Json figures_of(const Profile& profile) {
   const auto percent = [](uint64_t part, uint64_t all) {
     return 100 * static_cast<double>(part) / static_cast<double>(std::max<uint64_t>(all, 1));
   };
-  return {{"hooks on, % of the time", 100 - percent(meta.unwatched_ns, meta.duration_ns)},
-          {"samples a second and CPU", meta.sampled_hz},
+  return {{"watched, % of the time", 100 * watched_share(meta)},
           {"printed cost in the kernel, ms", ms(meta.cost_kernel_ns)},
           {"printed cost of the process, ms", ms(meta.cost_user_ns)},
           {"softirqs of the network, ms", ms(network_ns)},

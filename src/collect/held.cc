@@ -150,7 +150,7 @@ Meta Held::meta(uint64_t until) {
   meta.cpus = kernel_.cpus(kernel_.started());
   meta.start_unix_ns = about_.started_at;
   meta.duration_ns = until - kernel_.started();
-  meta.frequency_hz = meta.sampled_hz = about_.frequency_hz;
+  meta.frequency_hz = about_.frequency_hz;
   meta.samples_taken = counted.samples;
   meta.samples_lost = counted.lost_samples;
   meta.cost_kernel_ns = static_cast<uint64_t>(cost_ns());

@@ -273,9 +273,10 @@ void HistSession::finish(const CpuTime& used) {
                             std::to_string(used.system_ns / 1'000'000) +
                             " ms in the kernel are missing");
   if (slow) {
-    meta.sampled_hz = 1'000'000'000 / sample_ns;
-    meta.degraded.push_back("the clock ticked " + std::to_string(meta.sampled_hz) +
-                            " times a second: it cannot do more here");
+    meta.frequency_hz = 1'000'000'000 / sample_ns;
+    meta.degraded.push_back("the clock ticked " + std::to_string(meta.frequency_hz) +
+                            " times a second, not " + std::to_string(options_.frequency_hz) +
+                            ": it cannot do more here");
   }
   for (const std::string& warning : symbols().warnings()) meta.degraded.push_back(warning);
 }
@@ -290,7 +291,7 @@ Result<HistRecording> HistSession::run() {
   meta.kernel = kernel_release();
   meta.host = host_name();
   meta.cpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
-  meta.frequency_hz = meta.sampled_hz = options_.frequency_hz;
+  meta.frequency_hz = options_.frequency_hz;
   meta.start_unix_ns = unix_ns();
   const uint64_t start = monotonic_ns();
   const CpuTime before = time_of_children();

@@ -60,7 +60,7 @@ std::string RowNames::source_of(const pk_key& key, const Label& ran_on, Frames k
     case PK_INTERRUPT:
       return interrupt_source(key, kernel);
     case PK_STOLEN:
-      return "steal";
+      return std::string(stolen_by_host);
     case PK_CALLS:
       return std::string(counted_calls);
     default:
@@ -102,7 +102,7 @@ LabelId RowNames::served_label(Profile& p, const pk_key& key, const Label& ran_o
   } else if (key.served == PK_IDLE) {
     label.kind = LabelKind::idle;
   } else if (key.served == PK_HOST) {
-    label.kind = LabelKind::other;
+    label.kind = LabelKind::steal;
   } else if (key.served == PK_KERNEL) {
     label.kind = LabelKind::kernel;
     if (!of_kernel && key.kind != PK_INTERRUPT) {
@@ -145,7 +145,7 @@ RowNames::Told RowNames::tell(Profile& profile, const Row& row, const Selected& 
     ran = processes_.label_of(key.ran_on);
   else
     ran.kind = key.ran_on == PK_IDLE   ? LabelKind::idle
-               : key.ran_on == PK_HOST ? LabelKind::other
+               : key.ran_on == PK_HOST ? LabelKind::steal
                                        : LabelKind::kernel;
   const bool function_only = key.kind == PK_INTERRUPT || key.kind == PK_CALLS;
   Told told;

@@ -45,7 +45,7 @@ class GmonExport {
         space_(parts_) {}
 
   Result<std::string> run() {
-    if (parts_.empty()) return fail("there is nothing in this profile: no time but idle");
+    if (parts_.empty()) return fail("there is nothing in this profile: the CPUs were idle");
     if (!directory_.empty() && ::mkdir(directory_.c_str(), directory_mode) != 0 && errno != EEXIST)
       return fail_errno("making " + directory_);
     head();
@@ -112,7 +112,9 @@ GmonAbout GmonExport::about(const GmonSpace::Parts& which) const {
                   .cpus = meta.cpus,
                   .start_unix_ns = meta.start_unix_ns,
                   .duration_ns = meta.duration_ns,
+                  .unwatched_ns = meta.unwatched_ns,
                   .idle_ns = busy_.idle_ns,
+                  .steal_ns = busy_.steal_ns,
                   .unsampled_ns = busy_.unsampled_ns};
   for (const uint32_t part : which) {
     about.parts.push_back({.kind = parts_[part].kind});
@@ -196,7 +198,7 @@ Result<> GmonExport::all() {
   return write_symbols("all", every);
 }
 
-// Idle time is nobody's, and unsampled time nowhere; of both gprof is told nothing.
+// Idle time is nobody's, steal is the host's, and unsampled time is nowhere: gprof is told of none.
 void GmonExport::foot() {
   bool counted = true;
   for (const GmonPart& part : parts_) {

@@ -66,6 +66,7 @@ class PartsMaker {
       case LabelKind::other:
         return other_scope;
       case LabelKind::idle:
+      case LabelKind::steal:
         break;
     }
     return no_scope;

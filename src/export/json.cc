@@ -20,12 +20,10 @@ Json meta_to_json(const Meta& meta) {
           {"duration_ns", meta.duration_ns},
           {"paused_ns", meta.paused_ns},
           {"frequency_hz", meta.frequency_hz},
-          {"sampled_hz", kept_hz(meta)},
           {"samples", {{"taken", meta.samples_taken}, {"lost", meta.samples_lost}}},
+          {"watched", watched_share(meta)},
           {"cost", {{"kernel_ns", meta.cost_kernel_ns}, {"user_ns", meta.cost_user_ns}}},
           {"measured", meta.measured},
-          {"unwatched_ns", meta.unwatched_ns},
-          {"disks_unwatched_ns", meta.disks_unwatched_ns},
           {"degraded", meta.degraded},
           {"counters", meta.counters}};
 }

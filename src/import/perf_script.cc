@@ -190,7 +190,7 @@ class PerfScript {
     meta.cpus = std::max({cpus_, *seen_cpus_.rbegin() + 1, uint32_t{1}});
     meta.duration_ns = last_ns_ - first_ns_ + period;
     meta.samples_taken = samples_;
-    if (period) meta.frequency_hz = meta.sampled_hz = (1'000'000'000 + period / 2) / period;
+    if (period) meta.frequency_hz = (1'000'000'000 + period / 2) / period;
     meta.degraded.emplace_back(
         "imported from perf: for whom interrupts and softirqs were is not known, and threads of "
         "the "

@@ -215,8 +215,7 @@ class Foreign {
     Meta& meta = profile_.meta;
     meta.start_unix_ns = file_.time;
     meta.duration_ns = file_.duration && file_.duration <= INT64_MAX ? file_.duration : sum_ns_;
-    if (period_ns_)
-      meta.frequency_hz = meta.sampled_hz = std::max<uint64_t>(1, 1'000'000'000 / period_ns_);
+    if (period_ns_) meta.frequency_hz = std::max<uint64_t>(1, 1'000'000'000 / period_ns_);
     const uint64_t needs =
         meta.duration_ns ? (sum_ns_ + meta.duration_ns - 1) / meta.duration_ns : 1;
     meta.cpus = static_cast<uint32_t>(std::clamp<uint64_t>(needs, 1, max_cpus));

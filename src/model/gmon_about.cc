@@ -44,6 +44,12 @@ std::string text_of(const Json& value) {
   return unescape_text(value.get_ref<const std::string&>());
 }
 
+// Of what older versions did not write.
+uint64_t number_or_zero(const Json& object, const char* key) {
+  const auto it = object.find(key);
+  return it == object.end() ? 0 : number_of(*it, INT64_MAX);
+}
+
 const Json& list_in(const Json& object, const char* key) {
   const Json& value = object.at(key);
   if (!value.is_array()) throw MalformedAbout{"a list is none"};
@@ -83,7 +89,9 @@ GmonAbout from_json(const Json& from) {
                   .cpus = static_cast<uint32_t>(number_of(from.at("cpus"), max_cpus)),
                   .start_unix_ns = number_of(from.at("start_unix_ns"), UINT64_MAX),
                   .duration_ns = number_of(from.at("duration_ns"), INT64_MAX),
+                  .unwatched_ns = number_or_zero(from, "unwatched_ns"),
                   .idle_ns = number_of(from.at("idle_ns"), INT64_MAX),
+                  .steal_ns = number_or_zero(from, "steal_ns"),
                   .unsampled_ns = number_of(from.at("unsampled_ns"), INT64_MAX)};
   for (const Json& part : list_in(from, "parts")) about.parts.push_back(part_from_json(part));
   for (const Json& file : list_in(from, "files")) about.files.push_back(text_of(file));
@@ -100,7 +108,9 @@ std::string encode_gmon_about(const GmonAbout& about) {
              {"cpus", about.cpus},
              {"start_unix_ns", about.start_unix_ns},
              {"duration_ns", about.duration_ns},
+             {"unwatched_ns", about.unwatched_ns},
              {"idle_ns", about.idle_ns},
+             {"steal_ns", about.steal_ns},
              {"unsampled_ns", about.unsampled_ns}};
   Json& parts = to["parts"] = Json::array();
   for (const GmonAbout::Part& part : about.parts) parts.push_back(part_to_json(part));

@@ -35,7 +35,9 @@ struct GmonAbout {
   uint32_t cpus = 0;
   uint64_t start_unix_ns = 0;
   uint64_t duration_ns = 0;
+  uint64_t unwatched_ns = 0;  // as in Meta
   uint64_t idle_ns = 0;
+  uint64_t steal_ns = 0;
   uint64_t unsampled_ns = 0;  // of which nothing is known
   std::vector<Part> parts;
   std::vector<std::string> files;

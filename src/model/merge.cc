@@ -6,18 +6,7 @@
 namespace pkprof {
 namespace {
 
-// The average over both, by time.
-uint64_t average(uint64_t a, uint64_t a_ns, uint64_t b, uint64_t b_ns) {
-  const double ns = static_cast<double>(a_ns) + static_cast<double>(b_ns);
-  if (ns <= 0) return b;
-  return static_cast<uint64_t>((static_cast<double>(a) * static_cast<double>(a_ns) +
-                                static_cast<double>(b) * static_cast<double>(b_ns)) /
-                               ns);
-}
-
 void merge_meta(Meta& before, const Meta& later) {
-  before.sampled_hz =
-      average(before.sampled_hz, before.duration_ns, later.sampled_hz, later.duration_ns);
   before.frequency_hz = later.frequency_hz;
   if (before.command.empty()) before.command = later.command;
   before.start_unix_ns = std::min(before.start_unix_ns, later.start_unix_ns);
@@ -28,7 +17,6 @@ void merge_meta(Meta& before, const Meta& later) {
   before.cost_kernel_ns += later.cost_kernel_ns;
   before.cost_user_ns += later.cost_user_ns;
   before.unwatched_ns += later.unwatched_ns;
-  before.disks_unwatched_ns += later.disks_unwatched_ns;
   before.counted_functions = std::max(before.counted_functions, later.counted_functions);
   if (before.counted_by.empty()) before.counted_by = later.counted_by;
   for (const std::string& sentence : later.degraded)

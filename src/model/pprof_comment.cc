@@ -79,7 +79,7 @@ Json label_to_json(const Label& label, const std::string& name) {
 
 Label label_from_json(const Json& from) {
   const auto kind = label_kind_from_string(get_text(from, "kind"));
-  if (!kind) throw Malformed{"a label of unknown kind"};
+  if (!kind) throw Malformed{"a label of unknown kind; use a newer pkprof"};
   const auto kthread = from.find("kthread");
   Container container;
   for (const auto& [key, member] : container_keys) container.*member = get_text(from, key);
@@ -102,13 +102,11 @@ void meta_to_json(const Meta& meta, Json& to) {
   put(to, "cpus", meta.cpus);
   put(to, "paused_ns", meta.paused_ns);
   put(to, "frequency_hz", meta.frequency_hz);
-  put(to, "sampled_hz", meta.sampled_hz);
   put(to, "samples_taken", meta.samples_taken);
   put(to, "samples_lost", meta.samples_lost);
   put(to, "cost_kernel_ns", meta.cost_kernel_ns);
   put(to, "cost_user_ns", meta.cost_user_ns);
-  put(to, "unwatched_ns", meta.unwatched_ns);
-  put(to, "disks_unwatched_ns", meta.disks_unwatched_ns);
+  put(to, "not_watched_ns", meta.unwatched_ns);  // "unwatched_ns" was of another kind of pause
   put(to, "slot_ns", meta.slot_ns);
   put(to, "counted_functions", meta.counted_functions);
   put(to, "counted_by", meta.counted_by);
@@ -133,15 +131,13 @@ Meta meta_from_json(const Json& from) {
             .cpus = static_cast<uint32_t>(get_number(from, "cpus", max_cpus)),
             .paused_ns = get_number(from, "paused_ns"),
             .frequency_hz = get_number(from, "frequency_hz"),
-            .sampled_hz = get_number(from, "sampled_hz"),
             .samples_taken = get_number(from, "samples_taken"),
             .samples_lost = get_number(from, "samples_lost"),
             .cost_kernel_ns = get_number(from, "cost_kernel_ns"),
             .cost_user_ns = get_number(from, "cost_user_ns"),
             .counted_functions = get_number(from, "counted_functions"),
             .counted_by = get_text(from, "counted_by"),
-            .unwatched_ns = get_number(from, "unwatched_ns"),
-            .disks_unwatched_ns = get_number(from, "disks_unwatched_ns"),
+            .unwatched_ns = get_number(from, "not_watched_ns"),
             .slot_ns = get_number(from, "slot_ns")};
   for (const Json& sentence : get_array(from, "degraded"))
     meta.degraded.push_back(text_of(sentence, "degraded"));

@@ -9,6 +9,7 @@
 #include "model/pprof.h"
 #include "model/pprof_format.h"
 #include "model/pprof_raw.h"
+#include "model/source.h"
 
 namespace pkprof {
 
@@ -57,6 +58,8 @@ class Decoder {
   void read_text_label(const RawLabel& label, std::string_view key, SampleKey& to);
   StringId string(uint64_t index);
   [[nodiscard]] LabelId label_named(std::string_view name, const char* otherwise) const;
+  template <typename Parties>
+  void separate_steal(Parties& of);
   LabelId label(uint64_t index);
 
   const RawFile file_;
@@ -108,13 +111,24 @@ void Decoder::read_comment() {
   sources.reserve(comment_.timeline_sources.size());
   for (const std::string& source : comment_.timeline_sources)
     sources.push_back(profile_.string(source));
-  for (const auto& [slot, ran_on, served, source, ns] : comment_.timeline)
+  for (const auto& [slot, ran_on, served, source, ns] : comment_.timeline) {
     profile_.timeline.push_back({slot, labels_[ran_on], labels_[served], sources[source], ns});
+    separate_steal(profile_.timeline.back());
+  }
   for (const auto& [label, thread, name] : comment_.threads)
     profile_.name_thread(label_named(label, "a thread is of a process that is not in the table"),
                          thread, name);
   string_ids_.assign(file_.strings.size(), unknown);
   label_ids_.assign(file_.strings.size(), unknown);
+}
+
+// Steal was a source of OTHER before it was a label. Of a sample or a cell of the timeline.
+template <typename Parties>
+void Decoder::separate_steal(Parties& of) {
+  if (profile_.text(of.source) != stolen_by_host) return;
+  for (LabelId* const label : {&of.ran_on, &of.served})
+    if (profile_.labels()[*label].kind == LabelKind::other)
+      *label = profile_.label({.kind = LabelKind::steal});
 }
 
 void Decoder::find_values() {
@@ -257,6 +271,7 @@ SampleKey Decoder::key_of_sample() {
   }
   require(key.ran_on != unknown && key.served != unknown,
           "a sample does not say who ran or who was served");
+  separate_steal(key);
   return key;
 }
 

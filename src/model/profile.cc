@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::array<std::string_view, basis_count> basis_names = {
     "own", "consumed", "owner", "submitter", "dirtier", "queuer", "voted", "provisional"};
-constexpr std::array<std::string_view, 5> label_kind_names = {"process", "kernel", "idle", "other",
-                                                              "unclaimed"};
+constexpr std::array<std::string_view, label_kind_count> label_kind_names = {
+    "process", "kernel", "idle", "other", "unclaimed", "steal"};
 constexpr std::array<std::string_view, 3> frame_kind_names = {"user", "kernel", "pseudo"};
 
 template <typename Enum, size_t n>
@@ -82,6 +82,10 @@ std::optional<FrameKind> frame_kind_from_string(std::string_view name) {
   return enum_from<FrameKind>(frame_kind_names, name);
 }
 
+bool is_working(LabelKind kind) {
+  return kind != LabelKind::idle && kind != LabelKind::steal;
+}
+
 std::string Label::name() const {
   switch (kind) {
     case LabelKind::process:
@@ -94,6 +98,8 @@ std::string Label::name() const {
       return "OTHER";
     case LabelKind::unclaimed:
       return "UNCLAIMED:" + (reason.empty() ? std::string("unknown") : reason);
+    case LabelKind::steal:
+      return "STEAL";
   }
   return "?";
 }
@@ -104,6 +110,12 @@ std::string Label::pid_text() const {
 
 Container container_of(const Label& label) {
   return label.container.id.empty() ? container_of_cgroup(label.cgroup) : label.container;
+}
+
+double watched_share(const Meta& meta) {
+  if (meta.unwatched_ns == 0 || meta.duration_ns == 0) return 1;
+  const uint64_t watched_ns = meta.duration_ns - std::min(meta.unwatched_ns, meta.duration_ns);
+  return static_cast<double>(watched_ns) / static_cast<double>(meta.duration_ns);
 }
 
 SampleValue& SampleValue::operator+=(const SampleValue& o) {

@@ -38,9 +38,12 @@ enum class Basis : uint8_t {
 [[nodiscard]] std::optional<Basis> basis_from_string(std::string_view name);
 inline constexpr int basis_count = 8;
 
-enum class LabelKind : uint8_t { process = 0, kernel, idle, other, unclaimed };
+enum class LabelKind : uint8_t { process = 0, kernel, idle, other, unclaimed, steal };
+inline constexpr int label_kind_count = 6;
 [[nodiscard]] std::string_view to_string(LabelKind kind);
 [[nodiscard]] std::optional<LabelKind> label_kind_from_string(std::string_view name);
+// Whether the CPU ran anything: false for idle time and for time that the host took.
+[[nodiscard]] bool is_working(LabelKind kind);
 
 // Who ran or who was served. For `process`, identity is {pid, start_ns}; comm, exe and cgroup are
 // as first seen, since the process may be gone. Kernel threads are processes with `kthread` set.
@@ -56,7 +59,8 @@ struct Label {
   std::string cgroup;   // path below the cgroup v2 mount, empty when it could not be had
   Container container;  // as found while recording; see container_of()
   std::string reason;   // for unclaimed: dropped, forwarded, expired, lost, untracked, ...
-  // "nginx:1234", "KERNEL", "IDLE", "OTHER", "UNCLAIMED:dropped". Not cleaned for any output.
+  // "nginx:1234", "KERNEL", "IDLE", "OTHER", "STEAL", "UNCLAIMED:dropped". Not cleaned for any
+  // output.
   [[nodiscard]] std::string name() const;
   [[nodiscard]] std::string pid_text() const;  // "1234", or "ended" for several together
   bool operator==(const Label&) const = default;
@@ -133,22 +137,25 @@ struct Meta {
   uint64_t start_unix_ns = 0;  // wall-clock time of the start
   uint64_t duration_ns = 0;
   uint64_t paused_ns = 0;     // not in it: time between its pieces, where it was paused
-  uint64_t frequency_hz = 0;  // asked for
-  uint64_t sampled_hz = 0;    // kept on average, to stay in the budget; 0: not known
+  uint64_t frequency_hz = 0;  // of the sampling clock
   uint64_t samples_taken = 0;
   uint64_t samples_lost = 0;
   uint64_t cost_kernel_ns = 0;  // what pkprof itself took, measured
   uint64_t cost_user_ns = 0;
-  bool measured = false;            // by entry and exit; samples only divide what was measured
-  uint64_t counted_functions = 0;   // whose calls were counted
-  std::string counted_by;           // means of the kernel's
-  uint64_t unwatched_ns = 0;        // of duration_ns, that the hooks were off to keep to the budget
-  uint64_t disks_unwatched_ns = 0;  // the same of those on disk requests
-  uint64_t slot_ns = 0;             // of the timeline; 0: there is none
+  bool measured = false;           // by entry and exit; samples only divide what was measured
+  uint64_t counted_functions = 0;  // whose calls were counted
+  std::string counted_by;          // means of the kernel's
+  // Of duration_ns, the time that was not watched, to keep to the budget. What was watched stands
+  // for it in proportion.
+  uint64_t unwatched_ns = 0;
+  uint64_t slot_ns = 0;                      // of the timeline; 0: there is none
   std::vector<std::string> degraded;         // capabilities that were missing, a sentence each
   std::map<std::string, uint64_t> counters;  // every "nothing is lost silently" counter, by name
   bool operator==(const Meta&) const = default;
 };
+
+// The share of the recording's time that was watched: 1 unless a budget kept it lower.
+[[nodiscard]] double watched_share(const Meta& meta);
 
 // Time by who ran, who was served and by what, in one slot of the recording: slot 0 is its first
 // Meta::slot_ns.

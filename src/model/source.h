@@ -20,6 +20,9 @@ namespace pkprof {
          word == "kthread";
 }
 
+// Time that the host of a virtual machine gave to others.
+inline constexpr std::string_view stolen_by_host = "steal";
+
 // No source of time: calls that were counted, with the function called and its caller as the stack.
 inline constexpr std::string_view counted_calls = "calls";
 

@@ -91,6 +91,8 @@ class CallsText {
     if (!meta.command.empty())
       line("command: " + fit(clean(meta.command, options_.unicode),
                              std::max<size_t>(options_.width, 60) - 9, options_.unicode));
+    if (const std::string watched = watched_text(watched_share(meta)); !watched.empty())
+      line(watched);
     const uint64_t cost = meta.cost_kernel_ns + meta.cost_user_ns;
     if (profile_.cpu_ns())
       line("pkprof itself: " +

@@ -48,12 +48,13 @@ class Differ {
       sampled += value.ns;
       const Name served = name_of(profile, groups, key.served, key.served_thread);
       const Name ran_on = name_of(profile, groups, key.ran_on, key.thread);
-      serve(side, served, part_of(profile, key), source, value);
+      serve(side, served, part_of(profile, key), value);
+      const bool working = is_working(profile.labels()[key.served].kind);
+      if (working && source != "user") add_source(side, served, source, value);
       // What one of a group did for a fellow was not taken from the group.
       if (served != ran_on && ran_on.kind != GroupKind::special && is_taken(profile, key))
         side.add(row(ran_on).stolen, value);
-      if (is_served_to(profile, key, pids_) && profile.labels()[key.served].kind != LabelKind::idle)
-        run(side, profile, table, key.stack, value);
+      if (working && is_served_to(profile, key, pids_)) run(side, profile, table, key.stack, value);
     }
     if (profile.cpu_ns() > sampled)
       side.add(row({"UNCLAIMED:unsampled", GroupKind::special}).costs,
@@ -97,14 +98,16 @@ class Differ {
     return row;
   }
 
-  void serve(const Side& side, const Name& served, Part part, const std::string& source,
-             const SampleValue& value) {
+  void serve(const Side& side, const Name& served, Part part, const SampleValue& value) {
     DiffRow& to = row(served);
     side.add(to.costs, value);
     if (served.kind != GroupKind::special) {
       side.add(part == Part::user ? to.user : part == Part::own ? to.own : to.async, value);
     }
-    if (source == "user" || source == "idle") return;
+  }
+
+  void add_source(const Side& side, const Name& served, const std::string& source,
+                  const SampleValue& value) {
     DiffSource& of = sources_[{served, source}];
     of.name = served.text;
     of.source = source;

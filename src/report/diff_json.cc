@@ -20,7 +20,8 @@ Json about(const Profile& profile, const std::string& name) {
           {"cpus", meta.cpus},
           {"duration_ns", meta.duration_ns},
           {"frequency_hz", meta.frequency_hz},
-          {"samples", meta.samples_taken}};
+          {"samples", meta.samples_taken},
+          {"watched", watched_share(meta)}};
 }
 
 }  // namespace

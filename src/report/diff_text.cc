@@ -56,6 +56,8 @@ class DiffText {
                               std::to_string(meta.frequency_hz) + " Hz";
     line(std::string("  ") + which + "  " +
          fit(clean(name, options_.unicode) + "  " + facts, options_.width - 5, options_.unicode));
+    if (const std::string watched = watched_text(watched_share(meta)); !watched.empty())
+      line("     " + watched);
   }
 
   [[nodiscard]] const char* plus_minus() const { return options_.unicode ? "±" : "+-"; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/format.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -54,28 +55,41 @@ std::string duration_text(uint64_t ns) {
   return std::to_string(ns) + " ns";
 }
 
+std::string share_text(double share) {
+  const double percent = 100 * share;
+  if (percent < 9.95) return decimal(percent, 1) + " %";
+  return decimal(share < 1 ? std::min(percent, 99.0) : percent, 0) + " %";
+}
+
+std::string watched_text(double share) {
+  return share < 1 ? "watched " + share_text(share) + " of the time (--budget)" : "";
+}
+
 std::string party_name(const Profile& profile, By by, const Group& group, bool unicode) {
   return clean(group_title(profile, by, group), unicode);
 }
 
 bool is_busy(const Profile& profile, const SampleKey& key, const ReportOptions& options) {
-  return profile.labels()[key.served].kind != LabelKind::idle &&
-         is_served_to(profile, key, options.pids);
+  return is_working(profile.labels()[key.served].kind) && is_served_to(profile, key, options.pids);
 }
 
 Busy busy_time(const Profile& profile, const ReportOptions& options) {
   Busy busy{.cpu_ns = profile.cpu_ns(),
             .cpus = profile.meta.cpus,
-            .duration_ns = profile.meta.duration_ns};
+            .duration_ns = profile.meta.duration_ns,
+            .watched = watched_share(profile.meta)};
   for (const auto& [key, value] : profile.samples()) {
+    const LabelKind kind = profile.labels()[key.served].kind;
     if (is_busy(profile, key, options))
       busy.busy_ns += value.ns;
-    else if (profile.labels()[key.served].kind == LabelKind::idle)
+    else if (kind == LabelKind::idle)
       busy.idle_ns += value.ns;
+    else if (kind == LabelKind::steal)
+      busy.steal_ns += value.ns;
     else
       busy.left_out_ns += value.ns;
   }
-  const uint64_t sampled = busy.busy_ns + busy.idle_ns + busy.left_out_ns;
+  const uint64_t sampled = busy.busy_ns + busy.idle_ns + busy.steal_ns + busy.left_out_ns;
   if (sampled < busy.cpu_ns) busy.unsampled_ns = busy.cpu_ns - sampled;
   return busy;
 }
@@ -86,11 +100,17 @@ std::string busy_line(const Busy& busy, const ReportOptions& options) {
     if (ns != 0) line += " + " + duration_text(ns) + " " + what;
   };
   add(busy.idle_ns, "idle");
+  add(busy.steal_ns, "steal");
   add(busy.left_out_ns, "for others");
   add(busy.unsampled_ns, "unsampled");
-  line += " = " + std::to_string(busy.cpus) + (options.unicode ? " CPUs × " : " CPUs x ") +
-          duration_text(busy.duration_ns);
-  return options.style.dim(line) + "\n";
+  const std::string whole = "= " + std::to_string(busy.cpus) +
+                            (options.unicode ? " CPUs × " : " CPUs x ") +
+                            duration_text(busy.duration_ns);
+  const bool fits = line.size() + 1 + display_width(whole) <= options.width;
+  std::string text = options.style.dim(line + (fits ? " " : "\n  ") + whole) + "\n";
+  if (const std::string watched = watched_text(busy.watched); !watched.empty())
+    text += options.style.dim(watched) + "\n";
+  return text;
 }
 
 }  // namespace pkprof

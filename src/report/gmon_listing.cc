@@ -235,15 +235,19 @@ void GmonListing::add_rest() {
   busy.duration_ns = about.duration_ns;
   busy.cpu_ns = static_cast<uint64_t>(std::min<unsigned __int128>(
       static_cast<unsigned __int128>(about.cpus) * about.duration_ns, UINT64_MAX / 2));
+  busy.watched =
+      watched_share({.duration_ns = about.duration_ns, .unwatched_ns = about.unwatched_ns});
   busy.idle_ns = about.idle_ns;
+  busy.steal_ns = about.steal_ns;
   busy.unsampled_ns = about.unsampled_ns;
-  const uint64_t known = busy.busy_ns + busy.idle_ns + busy.unsampled_ns;
+  const uint64_t known = busy.busy_ns + busy.idle_ns + busy.steal_ns + busy.unsampled_ns;
   if (known < busy.cpu_ns) busy.left_out_ns = busy.cpu_ns - known;
   const auto add = [&](const char* name, uint64_t ns) {
     if (ns != 0) data_.rest.push_back({name, ns});
   };
   add("(in other files)", busy.left_out_ns);
   add("IDLE", busy.idle_ns);
+  add("STEAL", busy.steal_ns);
   add("UNCLAIMED:unsampled", busy.unsampled_ns);
   std::ranges::stable_sort(data_.rest, std::greater(), &ListingData::Rest::ns);
 }

@@ -25,7 +25,7 @@ inline constexpr std::array every_by = {By::pid,    By::thread,    By::comm, By:
 using GroupId = uint32_t;
 
 enum class GroupKind : uint8_t {
-  special = 0,     // KERNEL, IDLE, OTHER, UNCLAIMED: never a row
+  special = 0,     // KERNEL, IDLE, OTHER, UNCLAIMED, STEAL: never a row
   member,          // one process (By::pid), one thread (By::thread), or what `name` says
   any_thread,      // By::thread: time of a process of which it is not known for which thread it was
   kernel_threads,  // they have no executable, no container, and are of no unit
@@ -67,7 +67,7 @@ class Groups {
   const By by_;
   const std::span<const uint32_t> pids_;
   std::vector<Group> groups_;
-  std::array<GroupId, 5> specials_;
+  std::array<GroupId, label_kind_count> specials_;
   GroupId left_out_;
   std::vector<GroupId> of_label_;  // none while not asked; not By::thread
   IndexTable by_name_;             // groups of several processes

@@ -29,9 +29,10 @@ Json row_to_json(const HistogramRow& row) {
 
 std::string histogram_json(const Profile& profile, const Histogram& h) {
   const Meta& meta = profile.meta;
-  Json to = {
-      {"schema", "pkprof.histogram/1"},    {"kernel", meta.kernel}, {"command", meta.command},
-      {"frequency_hz", meta.frequency_hz}, {"file", h.file},        {"build_id", h.build_id}};
+  Json to = {{"schema", "pkprof.histogram/1"}, {"kernel", meta.kernel},
+             {"command", meta.command},        {"frequency_hz", meta.frequency_hz},
+             {"watched", watched_share(meta)}, {"file", h.file},
+             {"build_id", h.build_id}};
   put(h.all, to);
   to["lost"] = meta.samples_lost;
   to["degraded"] = degraded_sentences(profile);

@@ -90,7 +90,7 @@ std::string title_of(const HistogramElsewhere& e, const Histogram& histogram, bo
 std::string total_line(const Profile& profile, const Histogram& h) {
   const Meta& meta = profile.meta;
   std::string line = std::to_string(h.all.samples) + " samples";
-  if (meta.sampled_hz) line += " at " + std::to_string(meta.sampled_hz) + " Hz";
+  if (meta.frequency_hz) line += " at " + std::to_string(meta.frequency_hz) + " Hz";
   line += ", " + duration_text(h.all.ns);
   if (h.all.ns)
     line += ": " + percent(h.here.ns, h.all.ns) + "% above, " +
@@ -137,6 +137,8 @@ std::string histogram_text(const Profile& profile, const Histogram& h,
     label.clear();
   }
   out += options.style.dim(total_line(profile, h)) + "\n";
+  if (const std::string watched = watched_text(watched_share(profile.meta)); !watched.empty())
+    out += options.style.dim(watched) + "\n";
   for (const std::string& sentence : degraded_sentences(profile))
     out += options.style.warning("  " + clean(sentence, options.unicode)) + "\n";
   return out;

@@ -2,7 +2,6 @@
 #include "report/json_header.h"
 
 #include "report/degraded.h"
-#include "report/ledger.h"
 
 namespace pkprof {
 
@@ -18,15 +17,13 @@ Json json_header(const Profile& profile, std::string_view schema, By by) {
           {"duration_ns", meta.duration_ns},
           {"paused_ns", meta.paused_ns},
           {"frequency_hz", meta.frequency_hz},
-          {"sampled_hz", kept_hz(meta)},
           {"cpu_ns", profile.cpu_ns()},
           {"samples", {{"taken", meta.samples_taken}, {"lost", meta.samples_lost}}},
+          {"watched", watched_share(meta)},
           {"cost",
            {{"kernel_ns", meta.cost_kernel_ns},
             {"user_ns", meta.cost_user_ns},
-            {"fraction", fraction},
-            {"hooks_on", watched_share(meta)},
-            {"disk_hooks_on", disks_watched_share(meta)}}},
+            {"fraction", fraction}}},
           {"degraded", degraded_sentences(profile, by)}};
 }
 

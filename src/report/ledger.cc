@@ -124,6 +124,8 @@ class Builder {
       ledger_.kernel_ns += cell.ns;
     } else if (served.kind == LabelKind::idle) {
       ledger_.idle_ns += cell.ns;
+    } else if (served.kind == LabelKind::steal) {
+      ledger_.steal_ns += cell.ns;
     } else if (served.kind == LabelKind::unclaimed) {
       ledger_.unclaimed[served.reason.empty() ? "unknown" : served.reason] += cell.ns;
     } else {
@@ -138,6 +140,8 @@ class Builder {
       take(*from, cell);
     } else if (kind == LabelKind::idle) {
       ledger_.idle_seems_ns += cell.ns;
+    } else if (kind == LabelKind::steal) {
+      ledger_.steal_seems_ns += cell.ns;
     } else if (kind == LabelKind::kernel) {
       ledger_.kernel_seems_ns += cell.ns;
     } else {
@@ -202,30 +206,8 @@ uint64_t Ledger::unclaimed_ns() const {
 
 uint64_t Ledger::sum_ns() const {
   return std::accumulate(processes.begin(), processes.end(),
-                         kernel_ns + idle_ns + other_ns + unclaimed_ns(),
+                         kernel_ns + idle_ns + steal_ns + other_ns + unclaimed_ns(),
                          [](uint64_t sum, const LedgerRow& row) { return sum + row.costs_ns(); });
-}
-
-namespace {
-
-double share_without(uint64_t off_ns, const Meta& meta) {
-  if (off_ns == 0 || meta.duration_ns == 0) return 1;
-  return 1 - static_cast<double>(std::min(off_ns, meta.duration_ns)) /
-                 static_cast<double>(meta.duration_ns);
-}
-
-}  // namespace
-
-double watched_share(const Meta& meta) {
-  return share_without(meta.unwatched_ns, meta);
-}
-
-double disks_watched_share(const Meta& meta) {
-  return share_without(meta.disks_unwatched_ns, meta);
-}
-
-uint64_t kept_hz(const Meta& meta) {
-  return meta.sampled_hz != 0 ? meta.sampled_hz : meta.frequency_hz;
 }
 
 bool is_served_to(const Profile& profile, const SampleKey& key, std::span<const uint32_t> pids) {

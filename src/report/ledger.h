@@ -61,19 +61,21 @@ struct Ledger {
   std::vector<Flow> flows;           // largest first; their sum is what was sampled
   uint64_t kernel_ns = 0;
   uint64_t idle_ns = 0;
+  uint64_t steal_ns = 0;  // taken by the host
   uint64_t other_ns = 0;
   std::map<std::string, uint64_t> unclaimed;  // by reason
   // On the CPU, for those that are not rows.
   uint64_t kernel_seems_ns = 0;
   uint64_t idle_seems_ns = 0;
+  uint64_t steal_seems_ns = 0;
   uint64_t other_seems_ns = 0;
   uint64_t unsampled_ns = 0;  // also in `unclaimed`
   uint64_t sampled_ns = 0;    // what the samples stand for
   uint64_t cpu_ns = 0;        // CPUs x duration
 
   [[nodiscard]] uint64_t unclaimed_ns() const;
-  // user + own + async of all + kernel + idle + other + unclaimed, added up. It is cpu_ns, unless
-  // the samples stand for more than that, as they may by rounding; then it is sampled_ns.
+  // user + own + async of all + kernel + idle + steal + other + unclaimed, added up. It is cpu_ns,
+  // unless the samples stand for more than that, as they may by rounding; then it is sampled_ns.
   [[nodiscard]] uint64_t sum_ns() const;
 };
 
@@ -91,13 +93,6 @@ struct Ledger {
 // Whether a flow's time was taken from whoever was on the CPU. Of a group's members, by one
 // another, nothing was.
 [[nodiscard]] bool is_taken(const Profile& profile, const Ledger& ledger, const Flow& flow);
-
-// Samples per second and CPU, on average: fewer than asked for where the budget wants it.
-[[nodiscard]] uint64_t kept_hz(const Meta& meta);
-
-// Of the recording's time, for which the hooks were on: 1 unless a budget turned them off.
-[[nodiscard]] double watched_share(const Meta& meta);
-[[nodiscard]] double disks_watched_share(const Meta& meta);  // those on disk requests
 
 // Whether a sample was served to a selected process, or to anyone when none is selected.
 [[nodiscard]] bool is_served_to(const Profile& profile, const SampleKey& key,

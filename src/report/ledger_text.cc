@@ -149,14 +149,8 @@ void LedgerText::header() {
          decimal(100.0 * static_cast<double>(cost_ns) / static_cast<double>(ledger_.cpu_ns), 2) +
          "% of all CPU time (" + duration_text(meta.cost_kernel_ns) + " kernel, " +
          duration_text(meta.cost_user_ns) + " user)");
-  if (kept_hz(meta) < meta.frequency_hz * 99 / 100)
-    line("  it sampled at " + std::to_string(kept_hz(meta)) + " Hz on average (--budget)");
-  if (meta.unwatched_ns != 0)
-    line("  its hooks were on for " + decimal(100 * watched_share(meta), 0) +
-         "% of the time, the rest is in proportion (--budget)");
-  if (meta.disks_unwatched_ns != 0)
-    line("  its hooks on disk requests were on for " + decimal(100 * disks_watched_share(meta), 0) +
-         "% of the time (--budget)");
+  if (const std::string watched = watched_text(watched_share(meta)); !watched.empty())
+    line("  " + watched);
   if (!missing_.empty() || meta.samples_lost != 0)
     line("  " + options_.style.warning("incomplete: see the end of this report"));
   line("");
@@ -277,6 +271,7 @@ void LedgerText::special_rows() {
   };
   special("kernel", ledger_.kernel_seems_ns, ledger_.kernel_ns);
   special("idle", ledger_.idle_seems_ns, ledger_.idle_ns);
+  special("steal", ledger_.steal_seems_ns, ledger_.steal_ns);
   special("other", ledger_.other_seems_ns, ledger_.other_ns);
   for (const auto& [reason, ns] : ledger_.unclaimed) {
     const bool unsampled = reason == "unsampled";

@@ -24,7 +24,7 @@ namespace pkprof {
 struct ListingData {
   // Time of which the listing has no functions.
   struct Rest {
-    std::string name;  // "IDLE", "OTHER", "UNCLAIMED:unsampled", ...
+    std::string name;  // "IDLE", "STEAL", "OTHER", "UNCLAIMED:unsampled", ...
     uint64_t ns = 0;
   };
 

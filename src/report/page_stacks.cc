@@ -111,7 +111,7 @@ PageStacks page_stacks(const Profile& profile, size_t most_nodes) {
   std::vector<uint32_t> node_of(profile.stack_count(), not_known);
   Samples samples;
   for (const auto& [key, value] : profile.samples()) {
-    if (profile.labels()[key.served].kind == LabelKind::idle || !value.ns) continue;
+    if (!is_working(profile.labels()[key.served].kind) || !value.ns) continue;
     uint32_t& node = node_of[key.stack];
     if (node == not_known) {
       node = 0;

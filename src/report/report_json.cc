@@ -88,8 +88,14 @@ Json party_to_json(const Profile& profile, const Ledger& ledger,
       return "OTHER";
     case LabelKind::unclaimed:
       return "UNCLAIMED";
+    case LabelKind::steal:
+      return "STEAL";
   }
   return "OTHER";
+}
+
+bool is_steal(const Profile& profile, const Group& group) {
+  return group.label != left_out && profile.labels()[group.label].kind == LabelKind::steal;
 }
 
 }  // namespace
@@ -111,11 +117,13 @@ std::string report_json(const Profile& profile, const ReportOptions& options) {
   }
   report["kernel_ns"] = ledger.kernel_ns;
   report["idle_ns"] = ledger.idle_ns;
+  report["steal_ns"] = ledger.steal_ns;
   report["other_ns"] = ledger.other_ns;
   Json& unclaimed = report["unclaimed"] = Json::object();
   for (const auto& [reason, ns] : ledger.unclaimed) unclaimed[reason] = ns;
   Json& flows = report["flows"] = Json::array();
   for (const Flow& flow : ledger.flows) {
+    if (is_steal(profile, ledger.groups[flow.served])) continue;  // it is steal_ns
     flows.push_back({{"ran_on", party_to_json(profile, ledger, place_of, flow.ran_on)},
                      {"served", party_to_json(profile, ledger, place_of, flow.served)},
                      {"source", profile.text(flow.source)},

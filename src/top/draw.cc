@@ -70,6 +70,7 @@ std::vector<Kind> kinds_of(const Ledger& ledger) {
           {"kernel", 'k', Tone::kernel, ledger.kernel_ns},
           {"other", 'x', Tone::dim, ledger.other_ns},
           {"unclaimed", '?', Tone::unclaimed, ledger.unclaimed_ns()},
+          {"steal", 's', Tone::dim, ledger.steal_ns},
           {"idle", '.', Tone::dim, ledger.idle_ns}};
 }
 
@@ -107,6 +108,25 @@ size_t View::id_width() const {
   return table_options_.by == By::thread ? 15 : 7;
 }
 
+// What affects the figures comes before the host's name where there is not room for both.
+Line View::title_line(const std::string& facts, size_t width) const {
+  const std::string name = "pkprof top";
+  Line warnings;
+  if (frozen_) warnings.push_back({"  FROZEN", Tone::warning});
+  if (const uint64_t lost = profile_->meta.samples_lost)
+    warnings.push_back({"  " + std::to_string(lost) + " samples lost", Tone::warning});
+  else if (!degraded_sentences(*profile_, table_options_.by).empty())
+    warnings.push_back({"  incomplete: ?", Tone::warning});
+  const size_t used = name.size() + 4 + facts.size() + width_of(warnings);
+  const size_t room = std::min<size_t>(width - std::min(width, used), 20);
+  std::string host;
+  if (room >= 4)
+    host = fit(clean(profile_->meta.host, options_.unicode), room, options_.unicode) + ", ";
+  Line line = {{name, Tone::strong}, {"  " + host + facts}};
+  line.insert(line.end(), warnings.begin(), warnings.end());
+  return line;
+}
+
 std::vector<Line> View::header(size_t width) const {
   std::vector<Line> lines;
   const Meta& meta = profile_->meta;
@@ -115,18 +135,12 @@ std::vector<Line> View::header(size_t width) const {
   const double cost = whole ? 100.0 * static_cast<double>(meta.cost_kernel_ns + meta.cost_user_ns) /
                                   static_cast<double>(whole)
                             : 0;
-  Line title = {{"pkprof top", Tone::strong},
-                {"  " + fit(clean(meta.host, options_.unicode), 20, options_.unicode) + ", " +
-                 std::to_string(meta.cpus) + (meta.cpus == 1 ? " CPU" : " CPUs") + ", " +
-                 duration_text(whole) + " at " + std::to_string(kept_hz(meta)) + " Hz, itself " +
-                 decimal(cost, 1) + "%"}};
-  if (frozen_) title.push_back({"  FROZEN", Tone::warning});
-  const std::vector<std::string> missing = degraded_sentences(*profile_, table_options_.by);
-  if (meta.samples_lost)
-    title.push_back({"  " + std::to_string(meta.samples_lost) + " samples lost", Tone::warning});
-  else if (!missing.empty())
-    title.push_back({"  incomplete: ?", Tone::warning});
-  lines.push_back(std::move(title));
+  std::string facts = std::to_string(meta.cpus) + (meta.cpus == 1 ? " CPU" : " CPUs") + ", " +
+                      duration_text(whole) + " at " + std::to_string(meta.frequency_hz) +
+                      " Hz, itself " + decimal(cost, 1) + "%";
+  if (const double watched = watched_share(meta); watched < 1)
+    facts += ", watched " + share_text(watched);
+  lines.push_back(title_line(facts, width));
   const std::vector<Kind> kinds = kinds_of(ledger);
   lines.push_back(bar(kinds, ledger.sum_ns(), width > 2 ? width - 2 : 0));
   Line legend = {{"%1CPU ", Tone::dim}};

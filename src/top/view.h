@@ -54,6 +54,7 @@ class View {
   [[nodiscard]] std::optional<size_t> row_named(const std::string& key) const;
   [[nodiscard]] std::optional<size_t> selected_row() const;
 
+  [[nodiscard]] Line title_line(const std::string& facts, size_t width) const;
   [[nodiscard]] std::vector<Line> header(size_t width) const;
   void draw_list(Screen& screen, size_t width, size_t height);
   void draw_pages(Screen& screen, const std::vector<Line>& lines, size_t width, size_t height);

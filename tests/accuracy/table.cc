@@ -259,11 +259,9 @@ void expect_ratio(const live::Report& report, const std::function<bool(const liv
         report.sum([&](const live::Flow& f) { return counts(f) && f.served == served; });
     return std::max(static_cast<double>(report.samples(ns)), 1.0);
   };
-  // A tenth, and the standard deviation that so many samples have. Those in pauses of the hooks say
-  // nothing of their own.
+  // A tenth, and the standard deviation that so many samples have.
   double variance = 0;
-  if (time == Time::sampled)
-    variance += (1 / samples(one) + 1 / samples(other)) / report.disk_hooks_on;
+  if (time == Time::sampled) variance += 1 / samples(one) + 1 / samples(other);
   // Each is for one of the two, by chance.
   if (votes) variance += (1 + truth) * (1 + 1 / truth) / static_cast<double>(votes);
   EXPECT_NEAR(ratio, truth, truth / 10 + truth * std::sqrt(variance)) << describe(report);

@@ -38,7 +38,7 @@ Groups groups_of(const std::string& file, const char* by) {
   const json& r = groups.report;
   EXPECT_EQ(r.at("by"), by);
   uint64_t sum = r.at("kernel_ns").get<uint64_t>() + r.at("idle_ns").get<uint64_t>() +
-                 r.at("other_ns").get<uint64_t>();
+                 r.at("steal_ns").get<uint64_t>() + r.at("other_ns").get<uint64_t>();
   for (const json& group : r.at("groups")) sum += cost_of(group);
   for (const auto& [reason, ns] : r.at("unclaimed").items()) sum += ns.get<uint64_t>();
   EXPECT_GE(sum, r.at("cpu_ns").get<uint64_t>());
@@ -195,7 +195,7 @@ TEST_F(GroupsTest, TwoCgroups) {
   const double ratio = seems[one.name()] / seems[two.name()];
   RecordProperty("ratio", std::to_string(ratio));
   RecordProperty("truth", std::to_string(truth));
-  const double samples_of_ns = whole.sampled_hz / 1e9;
+  const double samples_of_ns = static_cast<double>(whole.frequency_hz) * whole.watched / 1e9;
   const double chance =
       std::sqrt(1 / (seems[one.name()] * samples_of_ns) + 1 / (seems[two.name()] * samples_of_ns));
   EXPECT_NEAR(ratio, truth, truth * (0.05 + 3 * chance)) << groups.report;

@@ -196,14 +196,14 @@ Report Report::parse(const std::string& text) {
   j.at("cpus").get_to(r.cpus);
   j.at("duration_ns").get_to(r.duration_ns);
   j.at("frequency_hz").get_to(r.frequency_hz);
-  j.at("sampled_hz").get_to(r.sampled_hz);
   j.at("cpu_ns").get_to(r.cpu_ns);
   j.at("samples").at("taken").get_to(r.samples_taken);
   j.at("samples").at("lost").get_to(r.samples_lost);
-  j.at("cost").at("disk_hooks_on").get_to(r.disk_hooks_on);
+  j.at("watched").get_to(r.watched);
   j.at("degraded").get_to(r.degraded);
   j.at("kernel_ns").get_to(r.kernel_ns);
   j.at("idle_ns").get_to(r.idle_ns);
+  j.at("steal_ns").get_to(r.steal_ns);
   j.at("other_ns").get_to(r.other_ns);
   j.at("unclaimed").get_to(r.unclaimed);
   for (const json& p : j.at("processes")) {
@@ -280,13 +280,18 @@ std::set<int> Report::pids_running(std::string_view program) const {
   return pids;
 }
 
+uint64_t Report::samples(uint64_t ns) const {
+  return static_cast<uint64_t>(static_cast<double>(ns) / 1e9 * static_cast<double>(frequency_hz) *
+                               watched);
+}
+
 uint64_t Report::unclaimed_ns(const std::string& reason) const {
   const auto it = unclaimed.find(reason);
   return it == unclaimed.end() ? 0 : it->second;
 }
 
 void expect_adds_up(const Report& report) {
-  uint64_t sum = report.kernel_ns + report.idle_ns + report.other_ns;
+  uint64_t sum = report.kernel_ns + report.idle_ns + report.steal_ns + report.other_ns;
   for (const Process& p : report.processes) sum += p.user_ns + p.own_ns + p.async_ns;
   for (const auto& [reason, ns] : report.unclaimed) sum += ns;
   // Of a short one, what a CPU may be late that the host does not run when the time is taken.
@@ -296,6 +301,11 @@ void expect_adds_up(const Report& report) {
                        late_ns * static_cast<double>(report.cpus)))
       << "the ledger does not sum";
   EXPECT_EQ(report.cpu_ns, report.cpus * report.duration_ns);
+  const uint64_t flows = report.sum([](const Flow&) { return true; });
+  EXPECT_LE(flows + report.steal_ns, sum);
+  EXPECT_GE(flows + report.steal_ns + report.unclaimed_ns("unsampled"), sum);
+  EXPECT_GT(report.watched, 0);
+  EXPECT_LE(report.watched, 1);
   EXPECT_EQ(report.samples_lost, 0);
 }
 
@@ -305,7 +315,7 @@ void expect_ledger_sums(const Report& report) {
   // periods of each CPU at the most.
   // A sample of an emulated CPU takes so long that the budget makes them ever fewer.
   const uint64_t periods =
-      report.cpus * (3'000'000'000 / report.sampled_hz + (in_guest() ? uint64_t{20'000'000} : 0));
+      report.cpus * (3'000'000'000 / report.frequency_hz + (in_guest() ? uint64_t{20'000'000} : 0));
   EXPECT_LE(report.unclaimed_ns("unsampled"), std::max(report.cpu_ns / 50, periods));
 }
 

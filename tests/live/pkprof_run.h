@@ -119,10 +119,10 @@ struct Flow {
 
 struct Report {
   std::string text;  // the JSON itself
-  uint64_t cpus = 0, duration_ns = 0, frequency_hz = 0, sampled_hz = 0, cpu_ns = 0;
+  uint64_t cpus = 0, duration_ns = 0, frequency_hz = 0, cpu_ns = 0;
   uint64_t samples_taken = 0, samples_lost = 0;
-  double disk_hooks_on = 0;  // share of the time
-  uint64_t kernel_ns = 0, idle_ns = 0, other_ns = 0;
+  double watched = 0;  // share of the time
+  uint64_t kernel_ns = 0, idle_ns = 0, steal_ns = 0, other_ns = 0;
   std::vector<std::string> degraded;
   std::vector<Process> processes;
   std::map<std::string, uint64_t> unclaimed;  // by reason
@@ -142,8 +142,8 @@ struct Report {
   [[nodiscard]] std::set<int> pids_of(std::string_view comm) const;
   [[nodiscard]] std::set<int> pids_running(std::string_view program) const;  // by executable
   [[nodiscard]] uint64_t unclaimed_ns(const std::string& reason) const;
-  // Of a time in this report.
-  [[nodiscard]] uint64_t samples(uint64_t ns) const { return ns * sampled_hz / 1'000'000'000; }
+  // Samples taken of a time in this report, which those watched stand for.
+  [[nodiscard]] uint64_t samples(uint64_t ns) const;
 };
 
 // Rule 1: everything, added up, is CPUs x time. A test failure if not.

@@ -226,6 +226,6 @@ describe("Chrome's trace viewer", () => {
     assert.deepEqual(sorted(shown.map(({ name: _, ...series }) => series)), sorted(expected));
     const names = shown.map(({ name }) => name);
     assert.equal(names.filter((name) => name === "redis-server:900").length, 2, "of one number");
-    assert.ok(names.includes("nginx:812") && names.includes("IDLE"));
+    assert.ok(names.includes("nginx:812") && names.includes("IDLE") && names.includes("STEAL"));
   });
 });

@@ -197,6 +197,33 @@ TEST(StackExports, TheTraceIsTheTimeline) {
     for (const auto& [series, percent] : last.at("args").items()) EXPECT_EQ(percent, 0);
 }
 
+TEST(StackExports, StealIsTimeWithoutStacks) {
+  Profile profile = test::small_machine();
+  profile.meta.slot_ns = 1'000'000'000;
+  for (const auto& [key, value] : profile.samples())
+    profile.timeline.push_back({0, key.ran_on, key.served, key.source, value.ns});
+  for (const char* format : {"folded", "dot", "speedscope", "firefox"})
+    EXPECT_EQ(exported(format, profile).find("STEAL"), std::string::npos) << format;
+  for (const char* format : {"csv", "perfetto"})
+    EXPECT_NE(exported(format, profile).find("STEAL"), std::string::npos) << format;
+  // Whoever is asked for, it is not of the others.
+  EXPECT_NE(exported("csv", profile, {.pids = {812}}).find("STEAL,,,,STEAL,,,steal,own,400,"),
+            std::string::npos);
+  EXPECT_EQ(exported("perfetto", profile, {.pids = {812}}).find("STEAL"), std::string::npos);
+}
+
+TEST(StackExports, JsonSaysWhatWasWatchedAndTaken) {
+  const json all = json::parse(exported("json", test::small_machine()));
+  EXPECT_EQ(all.at("meta").at("watched"), 0.31);
+  for (const char* key : {"sampled_hz", "unwatched_ns", "disks_unwatched_ns"})
+    EXPECT_FALSE(all.at("meta").contains(key)) << key;
+  uint64_t steal_ns = 0;
+  for (const json& sample : all.at("samples"))
+    if (all.at("labels")[sample.at("served").get<size_t>()].at("kind") == "steal")
+      steal_ns += sample.at("ns").get<uint64_t>();
+  EXPECT_EQ(steal_ns, 400'000'000U);
+}
+
 // GraphViz draws it, and the parties at its top are all of the time.
 TEST(StackExports, GraphVizDrawsTheCallGraph) {
   const Profile profile = test::small_machine();

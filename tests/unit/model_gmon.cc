@@ -127,7 +127,9 @@ TEST(GmonAbout, ComesBackAsItWas) {
       .cpus = 2,
       .start_unix_ns = 1,
       .duration_ns = 2,
+      .unwatched_ns = 5,
       .idle_ns = 3,
+      .steal_ns = 6,
       .unsampled_ns = 4,
       .parts = {{.pid = 137, .comm = "a\n\"b\xff", .exe = "/bin/cat"}, {.kind = LabelKind::kernel}},
       .files = {"kernel", "libc.so.6"},
@@ -140,6 +142,19 @@ TEST(GmonAbout, ComesBackAsItWas) {
     EXPECT_FALSE(decode_gmon_about(text.substr(0, size))) << size;
   for (const char* const wrong : {"[]", "{}", "3", "[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]"})
     EXPECT_FALSE(decode_gmon_about(wrong)) << wrong;
+}
+
+TEST(GmonAbout, OlderVersionsSaidNothingOfStealAndWatching) {
+  GmonAbout about = {.duration_ns = 2, .unwatched_ns = 5, .steal_ns = 6};
+  std::string text = encode_gmon_about(about);
+  for (const std::string key : {R"("unwatched_ns":5,)", R"("steal_ns":6,)"}) {
+    ASSERT_NE(text.find(key), std::string::npos) << text;
+    text.erase(text.find(key), key.size());
+  }
+  const Result<GmonAbout> again = decode_gmon_about(text);
+  ASSERT_TRUE(again) << again.error().message;
+  about.unwatched_ns = about.steal_ns = 0;
+  EXPECT_EQ(*again, about);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ void expect_has(const Output& output, std::initializer_list<const char*> wanted)
 
 TEST_F(GoPprof, Top) {
   const Output top = pprof("-top " + file());
-  expect_has(top, {"Type: cpu", "Duration: 10s", "Total samples = 18.50s", "[no stack]",
+  expect_has(top, {"Type: cpu", "Duration: 10s", "Total samples = 18.90s", "[no stack]",
                    "tcp_v4_rcv", "ngx_http_parse_request_line", "2.59s"});
   EXPECT_EQ(top.text.find("pkprof.meta"), std::string::npos) << "the comment stays out of sight";
   EXPECT_EQ(top.text.find('\x1b'), std::string::npos) << "names are harmless";

@@ -8,7 +8,8 @@ namespace {
 
 Profile one_process(uint32_t pid, const char* comm, const char* function, uint64_t ns) {
   Profile p;
-  p.meta = {.kernel = "6.18", .host = "here", .cpus = 2, .start_unix_ns = 1'000, .sampled_hz = 997};
+  p.meta = {
+      .kernel = "6.18", .host = "here", .cpus = 2, .start_unix_ns = 1'000, .frequency_hz = 997};
   p.meta.duration_ns = ns / 2;
   Label label{.kind = LabelKind::process, .pid = pid, .start_ns = 5};
   label.comm = comm;
@@ -59,9 +60,25 @@ TEST(Merge, TheLedgerStillSums) {
   for (const Profile::Sample& s : p.samples()) sum += s.value.ns;
   EXPECT_EQ(sum, p.cpu_ns());
   EXPECT_EQ(p.meta.samples_taken, 40U);
-  EXPECT_EQ(p.meta.sampled_hz, 997U);
+  EXPECT_EQ(p.meta.frequency_hz, 997U);
   EXPECT_EQ(p.meta.counters.at("table full"), 2U);
   EXPECT_EQ(p.meta.degraded, std::vector<std::string>{"no names"}) << "once";
+}
+
+TEST(Merge, StealAndWhatWasNotWatchedAddUp) {
+  const auto half_watched = [](uint64_t steal_ns) {
+    Profile p = one_process(7, "one", "f", 1'000);
+    p.meta.unwatched_ns = p.meta.duration_ns / 2;
+    const LabelId steal = p.label({.kind = LabelKind::steal});
+    p.add({.ran_on = steal, .served = steal, .source = p.string("steal")}, {.ns = steal_ns});
+    return p;
+  };
+  Profile p = half_watched(30);
+  ASSERT_TRUE(merge(p, half_watched(12)));
+  EXPECT_EQ(watched_share(p.meta), 0.5);
+  EXPECT_EQ(p.samples().size(), 2U);
+  EXPECT_EQ(p.samples()[1].value.ns, 42U);
+  EXPECT_EQ(p.labels()[p.samples()[1].key.served].kind, LabelKind::steal);
 }
 
 TEST(Merge, OfAnotherMachineNothingIsAdded) {

@@ -82,6 +82,55 @@ TEST(Pprof, FilesFromBeforeThereWereContainersAndThreads) {
   EXPECT_TRUE(back.thread_names().empty());
 }
 
+// Replaces text in a file that is not compressed; what is shorter is filled up with spaces, which
+// mean nothing in JSON.
+void replace(std::string& bytes, const std::string& from, std::string to) {
+  const size_t at = bytes.find(from);
+  ASSERT_NE(at, std::string::npos) << from;
+  to.resize(from.size(), ' ');
+  bytes.replace(at, to.size(), to);
+}
+
+TEST(Pprof, KeysOfOlderVersionsMeanNothing) {
+  Profile profile = test::small_machine();
+  ASSERT_NE(profile.meta.unwatched_ns, 0U);
+  std::string bytes = inflate(encode(profile));
+  replace(bytes, R"("not_watched_ns")", R"("unwatched_ns")");
+  replace(bytes, R"("samples_taken":18500)", R"("sampled_hz":158)");
+  replace(bytes, R"("cost_kernel_ns":18000000)", R"("disks_unwatched_ns":95)");
+  const Result<Profile> back = decode(bytes);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(watched_share(back->meta), 1);
+  profile.meta.unwatched_ns = profile.meta.samples_taken = profile.meta.cost_kernel_ns = 0;
+  EXPECT_EQ(back->meta, profile.meta);
+}
+
+TEST(Pprof, StealOfOlderVersionsIsNotOfOthers) {
+  Profile old;
+  old.meta.slot_ns = 1;
+  const LabelId other = old.label({.kind = LabelKind::other});
+  const LabelId idle = old.label({.kind = LabelKind::idle});
+  const StringId steal = old.string("steal");
+  const StringId user = old.string("user");
+  old.add({.ran_on = other, .served = other, .source = steal}, {.count = 2, .ns = 20});
+  old.add({.ran_on = other, .served = other, .source = user}, {.count = 3, .ns = 30});
+  old.add({.ran_on = idle, .served = idle, .source = old.string("idle")}, {.count = 1, .ns = 10});
+  old.timeline = {{0, other, other, steal, 20}, {0, other, other, user, 30}};
+  const Result<Profile> back = decode(encode(old));
+  ASSERT_TRUE(back) << back.error().message;
+  const auto name = [&](LabelId id) { return back->labels()[id].name(); };
+  ASSERT_EQ(back->samples().size(), 3U);
+  for (const auto& [key, value] : back->samples()) {
+    EXPECT_EQ(name(key.ran_on), name(key.served));
+    EXPECT_EQ(name(key.served), value.ns == 20 ? "STEAL" : value.ns == 30 ? "OTHER" : "IDLE");
+  }
+  ASSERT_EQ(back->timeline.size(), 2U);
+  EXPECT_EQ(name(back->timeline[0].ran_on), "STEAL");
+  EXPECT_EQ(name(back->timeline[0].served), "STEAL");
+  EXPECT_EQ(name(back->timeline[1].served), "OTHER");
+  EXPECT_EQ(test::described(decode(encode(*back)).value()), test::described(*back));
+}
+
 TEST(Pprof, TheSameProfileIsTheSameFile) {
   EXPECT_EQ(encode(test::small_machine()), encode(test::small_machine()));
   const std::string once = encode(test::random_profile(3, 30));

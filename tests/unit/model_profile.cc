@@ -107,13 +107,34 @@ TEST(Source, AsynchronousIsWhatNoProcessAskedForNow) {
   EXPECT_EQ(source_class("user"), "user");
 }
 
+TEST(Labels, NothingRunsInIdleAndStolenTime) {
+  for (const LabelKind kind :
+       {LabelKind::process, LabelKind::kernel, LabelKind::other, LabelKind::unclaimed})
+    EXPECT_TRUE(is_working(kind));
+  for (const LabelKind kind : {LabelKind::idle, LabelKind::steal}) EXPECT_FALSE(is_working(kind));
+}
+
+TEST(Watched, IsAShareOfTheTime) {
+  EXPECT_EQ(watched_share({}), 1);
+  EXPECT_EQ(watched_share({.duration_ns = 100}), 1);
+  EXPECT_EQ(watched_share({.duration_ns = 100, .unwatched_ns = 69}), 0.31);
+  EXPECT_EQ(watched_share({.duration_ns = 100, .unwatched_ns = 100}), 0);
+  EXPECT_EQ(watched_share({.duration_ns = 100, .unwatched_ns = UINT64_MAX}), 0);
+}
+
 TEST(Names, GoBothWays) {
   for (int i = 0; i < basis_count; ++i) {
     const auto basis = static_cast<Basis>(i);
     EXPECT_EQ(basis_from_string(to_string(basis)), basis);
   }
   EXPECT_FALSE(basis_from_string("guessed"));
-  EXPECT_EQ(label_kind_from_string("unclaimed"), LabelKind::unclaimed);
+  for (int i = 0; i < label_kind_count; ++i) {
+    const auto kind = static_cast<LabelKind>(i);
+    EXPECT_EQ(label_kind_from_string(to_string(kind)), kind);
+    EXPECT_NE(Label{.kind = kind}.name(), "?");
+  }
+  EXPECT_EQ(label_kind_from_string("steal"), LabelKind::steal);
+  EXPECT_EQ(Label{.kind = LabelKind::steal}.name(), "STEAL");
   EXPECT_EQ(frame_kind_from_string("pseudo"), FrameKind::pseudo);
 }
 

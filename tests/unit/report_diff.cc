@@ -73,6 +73,20 @@ TEST(DiffTest, WhatIsAddedIsFoundWhereItIs) {
   EXPECT_NEAR(diff.functions.front().self.change(), 0.2, 1e-9);
 }
 
+TEST(DiffTest, StealIsARowAndNoSource) {
+  const Profile a = test::small_machine();
+  Profile b = a;
+  for (const auto& [key, value] : a.samples())
+    if (a.text(key.source) == "steal") b.add(key, {.count = 1000, .ns = 1'000'000'000});
+  const Diff diff = diff_profiles(a, b, By::comm);
+  const DiffRow* steal = row_of(diff, "STEAL");
+  ASSERT_NE(steal, nullptr);
+  EXPECT_EQ(steal->kind, GroupKind::special);
+  EXPECT_NEAR(steal->costs.change(), 0.1, 1e-9);
+  EXPECT_NEAR(row_of(diff, "OTHER")->costs.change(), 0, 1e-9);
+  for (const DiffSource& source : diff.sources) EXPECT_NE(source.source, "steal");
+}
+
 TEST(DiffTest, FewSamplesAreNotSure) {
   Profile a;
   a.meta.cpus = 1;
@@ -112,6 +126,7 @@ TEST(DiffTest, TextAndJson) {
   test::expect_golden("diff-ascii-120.txt", diff_text(a, "before", b, "after", options));
   const json all = json::parse(diff_json(a, "before", b, "after", options));
   EXPECT_EQ(all.at("schema"), "pkprof.diff/1");
+  EXPECT_EQ(all.at("a").at("watched"), 0.31);
   EXPECT_EQ(all.at("rows").at(0).at("costs").at("sure"), true);
 }
 

@@ -23,13 +23,11 @@ class Machine {
                      .duration_ns = 10'000 * ms,
                      .paused_ns = 3'100 * ms,
                      .frequency_hz = 1000,
-                     .sampled_hz = 925,
                      .samples_taken = 18'500,
                      .samples_lost = 7,
                      .cost_kernel_ns = 18 * ms,
                      .cost_user_ns = 5 * ms,
-                     .unwatched_ns = 3'800 * ms,
-                     .disks_unwatched_ns = 9'500 * ms,
+                     .unwatched_ns = 6'900 * ms,
                      .degraded = {"no fentry: block requests are charged to UNCLAIMED"},
                      .counters = {{"stack_collisions", 3}, {"map_full", 0}}};
     binary_ = profile_.mapping({0x400000, 0x500000, 0x1000, "/usr/sbin/nginx",
@@ -82,7 +80,7 @@ class Machine {
 
 struct Labels {
   LabelId nginx, redis, redis_again, hostile, ksoftirqd, kworker, kernel, idle, other, dropped,
-      expired;
+      expired, steal;
 };
 
 Labels make_labels(Profile& profile) {
@@ -113,6 +111,7 @@ Labels make_labels(Profile& profile) {
       .other = profile.label({.kind = LabelKind::other}),
       .dropped = profile.label({.kind = LabelKind::unclaimed, .reason = "dropped"}),
       .expired = profile.label({.kind = LabelKind::unclaimed, .reason = "expired"}),
+      .steal = profile.label({.kind = LabelKind::steal}),
   };
 }
 
@@ -159,6 +158,7 @@ void add_asynchronous_work(Machine& m, const Labels& who) {
   m.add(who.idle, who.expired, "softirq:NET_RX", Basis::consumed, rx, 10);
   m.add(who.idle, who.idle, "idle", Basis::own, m.stack({}), 10'540);
   m.add(who.other, who.other, "user", Basis::own, m.stack({}), 1'000);
+  m.add(who.steal, who.steal, "steal", Basis::own, m.stack({}), 400);
 }
 
 std::string random_text(std::mt19937_64& random) {
@@ -180,7 +180,7 @@ Container random_container(std::mt19937_64& random) {
 }
 
 LabelId random_label(Profile& profile, std::mt19937_64& random) {
-  return profile.label({.kind = static_cast<LabelKind>(random() % 5),
+  return profile.label({.kind = static_cast<LabelKind>(random() % label_kind_count),
                         .pid = static_cast<uint32_t>(random() % 8),
                         .start_ns = random() % 3,
                         .kthread = random() % 4 == 0,
@@ -409,11 +409,11 @@ Profile random_profile(uint64_t seed, size_t samples) {
                   .duration_ns = random() >> 12,
                   .paused_ns = random() >> 12,
                   .frequency_hz = random() % 10000,
-                  .sampled_hz = random() % 10000,
                   .samples_taken = random(),
                   .samples_lost = random(),
                   .counted_functions = random(),
                   .counted_by = random_text(random),
+                  .unwatched_ns = random() >> 12,
                   .degraded = {random_text(random), random_text(random)},
                   .counters = {{random_text(random), random()}, {"", 1}}};
   for (size_t i = 0; i < samples; ++i) {

@@ -189,7 +189,10 @@ TEST_F(GmonListingTest, WhatWasWrittenComesBack) {
     uint64_t sum = data.busy.busy_ns;
     for (const ListingData::Rest& rest : data.rest) sum += rest.ns;
     EXPECT_GE(sum, profile.cpu_ns());
-    EXPECT_EQ(data.busy.unsampled_ns, busy_time(profile, {}).unsampled_ns);
+    const Busy busy = busy_time(profile, {});
+    EXPECT_EQ(data.busy.unsampled_ns, busy.unsampled_ns);
+    EXPECT_EQ(data.busy.steal_ns, busy.steal_ns);
+    EXPECT_EQ(data.busy.watched, busy.watched);
     EXPECT_LT(data.busy.left_out_ns, 100'000U);  // ticks: these files have it all
   }
 }

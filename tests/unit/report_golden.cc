@@ -2,12 +2,14 @@
 // The reports of the small machine, byte for byte, against tests/golden.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "golden.h"
 #include "report/calls_json.h"
 #include "report/calls_text.h"
 #include "report/flat_text.h"
+#include "report/format.h"
 #include "report/graph_text.h"
 #include "report/ledger_text.h"
 #include "report/listing_json.h"
@@ -85,6 +87,31 @@ TEST(Golden, Calls) {
   expect_golden("calls-pid.txt", calls_text(test::counted_machine(), {.pids = {812}}));
   expect_golden("calls.json", calls_json(test::counted_machine(), {}));
   expect_golden("calls-none.txt", calls_text(test::small_machine(), {}));
+}
+
+TEST(Golden, EveryTextSaysWhatShareOfTheTimeWasWatched) {
+  const auto texts = [](const Profile& profile) {
+    return std::map<std::string, std::string>{{"ledger", ledger_text(profile, {})},
+                                              {"flat", flat_text(profile)},
+                                              {"graph", graph_text(profile)},
+                                              {"tree", tree_text(profile)},
+                                              {"calls", calls_text(profile, {})}};
+  };
+  Profile profile = test::counted_machine();
+  for (const auto& [name, text] : texts(profile))
+    EXPECT_EQ(text.find("watched"), std::string::npos) << name << text;
+  profile.meta.unwatched_ns = profile.meta.duration_ns / 100 * 69;
+  for (const auto& [name, text] : texts(profile))
+    EXPECT_NE(text.find("watched 31 % of the time (--budget)\n"), std::string::npos)
+        << name << text;
+}
+
+TEST(Golden, WatchedSharesReadAsTheyAre) {
+  EXPECT_EQ(watched_text(1), "");
+  EXPECT_EQ(watched_text(0.9999), "watched 99 % of the time (--budget)");
+  EXPECT_EQ(watched_text(0.31), "watched 31 % of the time (--budget)");
+  EXPECT_EQ(watched_text(0.0995), "watched 10 % of the time (--budget)");
+  EXPECT_EQ(watched_text(0.0123), "watched 1.2 % of the time (--budget)");
 }
 
 TEST(Golden, Graph) {

@@ -26,7 +26,7 @@ using Kind = HistogramElsewhere::Kind;
 class HistogramTest : public testing::Test {
  protected:
   HistogramTest() {
-    profile_.meta.sampled_hz = 1000;
+    profile_.meta.frequency_hz = 1000;
     const LabelId hot = process(10, "hot", "/bin/hot");
     const LabelId other = process(11, "other", "/bin/other");
     const MappingId program =
@@ -294,13 +294,23 @@ TEST_F(HistogramTest, GoldenJson) {
 
 TEST_F(HistogramTest, GoldenOfNothing) {
   Profile nothing;
-  nothing.meta.sampled_hz = 997;
+  nothing.meta.frequency_hz = 997;
   nothing.meta.counters = {{"samples of its children, not counted", 7}};
   nothing.label({.kind = LabelKind::process, .pid = 1, .start_ns = 1, .exe = "/bin/hot"});
   nothing.mapping({.start = 0x1000, .limit = 0x2000, .file = "/bin/hot"});
   const auto h = histogram_of(nothing, {.rows = 5}, &code_);
   ASSERT_TRUE(h) << h.error().message;
   test::expect_golden("histogram-empty.txt", histogram_text(nothing, *h));
+}
+
+TEST_F(HistogramTest, SaysWhatShareOfTheTimeWasWatched) {
+  profile_.meta.duration_ns = 1000;
+  const auto text = [&] {
+    return histogram_text(profile_, histogram_of(profile_, {.rows = 5}, &code_).value());
+  };
+  EXPECT_EQ(text().find("watched"), std::string::npos);
+  profile_.meta.unwatched_ns = 690;
+  EXPECT_NE(text().find("\nwatched 31 % of the time (--budget)\n"), std::string::npos) << text();
 }
 
 TEST_F(HistogramTest, HostileNamesDoNothing) {

@@ -22,11 +22,24 @@ const LedgerRow& row_of(const Profile& profile, const Ledger& ledger, uint32_t p
   return ledger.processes.at(0);
 }
 
+// Of those that are not rows.
+uint64_t special_seems_ns(const Ledger& ledger) {
+  return ledger.idle_seems_ns + ledger.kernel_seems_ns + ledger.steal_seems_ns +
+         ledger.other_seems_ns;
+}
+
+uint64_t special_ns(const nlohmann::json& report) {
+  uint64_t sum = 0;
+  for (const char* key : {"kernel_ns", "idle_ns", "steal_ns", "other_ns"})
+    sum += report[key].get<uint64_t>();
+  return sum;
+}
+
 TEST(Ledger, SumsToCpusTimesTime) {
   const Profile profile = test::small_machine();
   const Ledger ledger = build_ledger(profile);
   EXPECT_EQ(ledger.sum_ns(), profile.cpu_ns());
-  EXPECT_EQ(ledger.unclaimed.at("unsampled"), 1500 * ms);
+  EXPECT_EQ(ledger.unclaimed.at("unsampled"), 1100 * ms);
   EXPECT_EQ(ledger.sampled_ns + ledger.unsampled_ns, ledger.cpu_ns);
 }
 
@@ -41,7 +54,7 @@ TEST(Ledger, SumsWhateverTheProfile) {
       uint64_t flows = 0;
       for (const Flow& flow : ledger.flows) flows += flow.ns;
       EXPECT_EQ(flows, sampled);
-      uint64_t seems = ledger.idle_seems_ns + ledger.kernel_seems_ns + ledger.other_seems_ns;
+      uint64_t seems = special_seems_ns(ledger);
       for (const LedgerRow& row : ledger.processes) seems += row.seems_ns;
       EXPECT_EQ(seems, sampled) << "someone was on the CPU all the time";
     }
@@ -95,6 +108,26 @@ TEST(Ledger, SelectionKeepsTheSum) {
   EXPECT_EQ(ledger.processes[0].costs_ns(), row_of(profile, build_ledger(profile), 812).costs_ns());
 }
 
+TEST(Ledger, StealIsARowOfItsOwn) {
+  const Profile profile = test::small_machine();
+  for (const By by : every_by) {
+    for (const auto& pids : {std::vector<uint32_t>{}, {812}}) {
+      const Ledger ledger = build_ledger(profile, pids, by);
+      EXPECT_EQ(ledger.steal_ns, 400 * ms);
+      EXPECT_EQ(ledger.steal_seems_ns, 400 * ms);
+      EXPECT_EQ(ledger.sum_ns(), profile.cpu_ns());
+      if (pids.empty()) {
+        EXPECT_EQ(ledger.other_ns, 1000 * ms);
+      }
+      for (const Flow& flow : ledger.flows) {
+        const bool steal = group_title(profile, by, ledger.groups[flow.served]) == "STEAL";
+        EXPECT_EQ(profile.text(flow.source) == "steal", steal);
+        EXPECT_FALSE(steal && is_taken(profile, ledger, flow));
+      }
+    }
+  }
+}
+
 TEST(Ledger, LargestFirst) {
   const Ledger ledger = build_ledger(test::small_machine());
   for (size_t i = 1; i < ledger.processes.size(); ++i) {
@@ -129,7 +162,7 @@ TEST(Groups, SumWhateverTheProfile) {
       for (const auto& pids : {std::vector<uint32_t>{}, {1, 2}, {99}}) {
         const Ledger ledger = build_ledger(profile, pids, by);
         EXPECT_EQ(ledger.sum_ns(), std::max(profile.cpu_ns(), sampled));
-        uint64_t seems = ledger.idle_seems_ns + ledger.kernel_seems_ns + ledger.other_seems_ns;
+        uint64_t seems = special_seems_ns(ledger);
         for (const LedgerRow& row : ledger.processes) seems += row.seems_ns;
         EXPECT_EQ(seems, sampled);
         uint64_t flows = 0;
@@ -247,8 +280,7 @@ TEST(ReportJson, GroupsSumAndFlowsNameThem) {
       const auto report = nlohmann::json::parse(report_json(profile, {.by = by}));
       EXPECT_EQ(report["by"], to_string(by));
       EXPECT_FALSE(report.contains("processes")) << "or a sum over both would count all twice";
-      uint64_t sum = report["kernel_ns"].get<uint64_t>() + report["idle_ns"].get<uint64_t>() +
-                     report["other_ns"].get<uint64_t>();
+      uint64_t sum = special_ns(report);
       for (const auto& row : report["groups"])
         sum += row["user_ns"].get<uint64_t>() + row["own_ns"].get<uint64_t>() +
                row["async_ns"].get<uint64_t>();
@@ -264,12 +296,42 @@ TEST(ReportJson, GroupsSumAndFlowsNameThem) {
   }
 }
 
+TEST(ReportJson, StealIsInNoFlow) {
+  const Profile profile = test::small_machine();
+  for (const By by : every_by) {
+    const auto report = nlohmann::json::parse(report_json(profile, {.by = by}));
+    EXPECT_EQ(report["steal_ns"], 400 * ms);
+    uint64_t sum =
+        report["steal_ns"].get<uint64_t>() + report["unclaimed"]["unsampled"].get<uint64_t>();
+    for (const auto& flow : report["flows"]) {
+      sum += flow["ns"].get<uint64_t>();
+      for (const char* end : {"ran_on", "served"})
+        EXPECT_TRUE(flow[end].is_number() || flow[end] == "KERNEL" || flow[end] == "IDLE" ||
+                    flow[end] == "OTHER" || flow[end] == "UNCLAIMED")
+            << flow;
+    }
+    EXPECT_EQ(sum, report["cpu_ns"]);
+  }
+}
+
+TEST(ReportJson, SaysWhatShareOfTheTimeWasWatched) {
+  Profile profile = test::small_machine();
+  auto report = nlohmann::json::parse(report_json(profile));
+  EXPECT_EQ(report["watched"], 0.31);
+  for (const char* key : {"sampled_hz", "unwatched_ns", "disks_unwatched_ns"})
+    EXPECT_FALSE(report.contains(key)) << key;
+  EXPECT_EQ(report["cost"].size(), 3U);
+  profile.meta.unwatched_ns = 0;
+  report = nlohmann::json::parse(report_json(profile));
+  EXPECT_TRUE(report["watched"].is_number_float());
+  EXPECT_EQ(report["watched"], 1.0);
+}
+
 TEST(ReportJson, SumsAndParses) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const Profile profile = test::random_profile(seed, 40);
     const auto report = nlohmann::json::parse(report_json(profile));
-    uint64_t sum = report["kernel_ns"].get<uint64_t>() + report["idle_ns"].get<uint64_t>() +
-                   report["other_ns"].get<uint64_t>();
+    uint64_t sum = special_ns(report);
     for (const auto& row : report["processes"])
       sum += row["user_ns"].get<uint64_t>() + row["own_ns"].get<uint64_t>() +
              row["async_ns"].get<uint64_t>();

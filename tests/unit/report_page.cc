@@ -43,7 +43,7 @@ json unpacked(const std::string& html) {
 uint64_t busy_ns(const Profile& profile) {
   uint64_t ns = 0;
   for (const auto& [key, value] : profile.samples())
-    if (profile.labels()[key.served].kind != LabelKind::idle) ns += value.ns;
+    if (is_working(profile.labels()[key.served].kind)) ns += value.ns;
   return ns;
 }
 
@@ -53,7 +53,7 @@ uint64_t sum(const PageStacks& stacks) {
   return ns;
 }
 
-TEST(PageStacks, HaveAllTimeThatIsNotIdle) {
+TEST(PageStacks, HaveAllTimeThatWasWorked) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const Profile profile = test::random_profile(seed, 500);
     EXPECT_EQ(sum(page_stacks(profile)), busy_ns(profile));
@@ -84,7 +84,7 @@ TEST(PageStacks, KeepWhoRanAndWhoWasServed) {
   std::map<std::pair<LabelId, LabelId>, uint64_t> wanted;
   std::map<std::pair<LabelId, LabelId>, uint64_t> had;
   for (const auto& [key, value] : profile.samples())
-    if (profile.labels()[key.served].kind != LabelKind::idle && value.ns)
+    if (is_working(profile.labels()[key.served].kind) && value.ns)
       wanted[{key.ran_on, key.served}] += value.ns;
   for (const PageSample& sample : page_stacks(profile, 5).samples)
     had[{sample.ran_on, sample.served}] += sample.ns;

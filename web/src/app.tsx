@@ -7,7 +7,7 @@ import { Changes } from "./changes";
 import type { Page, Profile } from "./data";
 import { Flame } from "./flame";
 import { Flows } from "./flows";
-import { count, duration } from "./format";
+import { count, duration, shareText } from "./format";
 import { Functions } from "./functions";
 import { LedgerTable } from "./ledger";
 import { Timeline } from "./timeline";
@@ -235,7 +235,6 @@ function choices(groups: number[], group: number | null): number[] {
 
 function Facts({ profile, before }: { profile: Profile; before?: Profile }) {
   const { cost, counted } = profile;
-  const hz = profile.sampled_hz || profile.frequency_hz;
   return (
     <p class="facts">
       {profile.file}
@@ -247,11 +246,16 @@ function Facts({ profile, before }: { profile: Profile; before?: Profile }) {
           of <code>{profile.command}</code>
         </>
       )}
-      ; {count(counted.taken)} samples at {count(hz)} Hz. pkprof itself took{" "}
-      {(100 * cost.fraction).toFixed(2)} % of all CPU time
-      {cost.hooks_on < 0.995 && `, its hooks were on for ${(100 * cost.hooks_on).toFixed(0)} % of it`}.
+      ; {count(counted.taken)} samples at {count(profile.frequency_hz)} Hz. pkprof itself took{" "}
+      {(100 * cost.fraction).toFixed(2)} % of all CPU time.
+      {watchedText(profile, "")}
+      {before && watchedText(before, `${before.file}: `)}
     </p>
   );
+}
+
+function watchedText({ watched }: Profile, which: string): string {
+  return watched < 1 ? ` ${which}watched ${shareText(watched)} of the time (--budget).` : "";
 }
 
 function Lost({ profile }: { profile: Profile }) {

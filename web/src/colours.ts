@@ -12,7 +12,6 @@ export const works = [
   ["softirq", "softirqs"],
   ["irq", "interrupts, IPIs"],
   ["work", "kworkers, kernel threads"],
-  ["host", "taken by the host"],
   ["party", "for whom"],
   ["small", "small ones, summed up"],
 ] as const;
@@ -24,7 +23,6 @@ export function workOf(source: string): Work {
   if (word === "irq" || word === "ipi") return "irq";
   if (word === "work" || word === "kthread") return "work";
   if (word === "user") return "user";
-  if (word === "steal") return "host";
   return "own";
 }
 

@@ -2,7 +2,7 @@
 // What src/report/page_data.cc wrote. Times are nanoseconds of CPU time; long tables are by column.
 
 export interface Label {
-  kind: "process" | "kernel" | "idle" | "other" | "unclaimed";
+  kind: "process" | "kernel" | "idle" | "other" | "unclaimed" | "steal";
   name: string;
   pid?: number;
   comm?: string;
@@ -72,10 +72,12 @@ export interface Ledger {
   rows: Row[];
   kernel: number;
   idle: number;
+  steal: number;
   other: number;
   unclaimed: Record<string, number>;
   kernel_seems: number;
   idle_seems: number;
+  steal_seems: number;
   other_seems: number;
   unsampled: number;
   sum: number;
@@ -88,9 +90,9 @@ export interface Profile {
   cpus: number;
   duration_ns: number;
   frequency_hz: number;
-  sampled_hz: number;
   cpu_ns: number;
-  cost: { kernel_ns: number; user_ns: number; fraction: number; hooks_on: number };
+  watched: number; // share of the time
+  cost: { kernel_ns: number; user_ns: number; fraction: number };
   degraded: string[];
   file: string;
   command: string;

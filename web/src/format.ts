@@ -19,6 +19,13 @@ export function percent(share: number): string {
   return value.toFixed(1);
 }
 
+// "31 %" of a share of 0.31; what is below 1 never reads "100 %".
+export function shareText(share: number): string {
+  const value = share * 100;
+  if (value < 9.95) return `${value.toFixed(1)} %`;
+  return `${(share < 1 ? Math.min(value, 99) : value).toFixed(0)} %`;
+}
+
 export function change(share: number): string {
   return (share >= 0 ? "+" : "−") + Math.abs(share * 100).toFixed(2);
 }

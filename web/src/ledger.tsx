@@ -49,6 +49,7 @@ function entriesOf(ledger: Ledger): { rows: Entry[]; others: Entry[] } {
   const others: Entry[] = [
     { name: "kernel itself", group: null, seems: ledger.kernel_seems, costs: ledger.kernel },
     { name: "idle", group: null, seems: ledger.idle_seems, costs: ledger.idle },
+    { name: "steal", group: null, seems: ledger.steal_seems, costs: ledger.steal },
     { name: "other", group: null, seems: ledger.other_seems, costs: ledger.other },
   ];
   for (const [reason, ns] of Object.entries(ledger.unclaimed))

@@ -109,6 +109,20 @@ describe("the ledger", () => {
     assert.equal(last[1], (100 * report("small").cpus).toFixed(1));
   });
 
+  test("has the time that the host took in a row of its own", async () => {
+    const wanted = report("small");
+    const others = await page.$$eval(".ledger .others tr", (all) =>
+      all.map((tr) => [...tr.querySelectorAll("th, td.number")].map((e) => e.textContent)),
+    );
+    const steal = percent(wanted.steal_ns, wanted);
+    assert.deepEqual(
+      others.filter(([name]) => name === "steal"),
+      [["steal", steal, steal]],
+    );
+    const [[, , other]] = others.filter(([name]) => name === "other");
+    assert.equal(other, percent(wanted.other_ns, wanted));
+  });
+
   test("is sorted by what one clicks on", async () => {
     const seems = async () =>
       (await texts(`${rows} tr td:nth-of-type(1)`)).map((t) => Number(t.replace("–", "0")));
@@ -147,6 +161,13 @@ describe("the ledger", () => {
     assert.ok(degraded.length > 0);
     assert.ok((await text(".lost")).includes(degraded[0]));
   });
+});
+
+test("the header says what share of the time was watched, if it is not all", async () => {
+  await open(pageOf("small"));
+  assert.match(await text(".facts"), / watched 31 % of the time \(--budget\)\.$/);
+  await open(pageOf("called"));
+  assert.doesNotMatch(await text(".facts"), /watched/);
 });
 
 // As the terminal shows it, too.
