@@ -61,7 +61,7 @@ int pk_timer_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 		return 0;
 	if (!(place->at & PK_AT_CALL_TIMER))
 		return pk_charge_label(c, charge, PK_KERNEL, PK_BASIS_OWN);
-	charge->reason = PK_UNTRACKED;
+	charge->reason = pk_had_pause() ? PK_UNWATCHED : PK_UNTRACKED;
 	party = pk_timer_party(c, &basis);
 	return pk_charge_party(c, charge, party, basis);
 }
