@@ -7,13 +7,15 @@
 set -euo pipefail
 # shellcheck source=bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=bench/loads.sh
+source "$(dirname "${BASH_SOURCE[0]}")/loads.sh"
 
 usage() {
   cat <<'TEXT'
 Usage: bench/samples.sh [--rounds N] [--seconds S] [--loads LIST] [--bin DIR] [--other PKPROF]
 
-Needs root and bpftrace; pgbench needs PostgreSQL's programs. LIST is of loop, dd, udp and pgbench,
-with commas. PKPROF is another build, to be compared, too. 7 rounds of 2 s by default, on an
+Needs root and bpftrace; pgbench needs PostgreSQL's programs. LIST is of bench/loads.sh's names, with
+commas. PKPROF is another build, to be compared, too. 7 rounds of 2 s by default, on an
 otherwise idle machine.
 TEXT
 }
@@ -24,15 +26,6 @@ parse_options "rounds seconds loads bin other" "$@"
 bin=$(realpath "$bin")
 
 work=$(mktemp -d)
-load_pids=()
-stop_load() {
-  local pid
-  for pid in "${load_pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-  for pid in "${load_pids[@]}"; do wait "$pid" 2>/dev/null || true; done
-  load_pids=()
-  for ns in "pks-$$-a" "pks-$$-b"; do ip netns del "$ns" 2>/dev/null || true; done
-  [[ ! -f $work/data/postmaster.pid ]] || as_postgres pg_ctl -D "$work/data" -m fast stop >/dev/null || true
-}
 clean_up() {
   stop_load
   sysctl -qw kernel.bpf_stats_enabled=0
@@ -40,51 +33,6 @@ clean_up() {
 }
 trap clean_up EXIT
 trap 'exit 130' INT TERM
-
-as_postgres() { # PROGRAM ARGUMENT…
-  local program
-  program=$(find /usr/lib/postgresql -path "*/bin/$1" 2>/dev/null | sort -V | tail -n 1)
-  setpriv --reuid postgres --regid postgres --clear-groups "${program:-$1}" "${@:2}"
-}
-
-begin() { # PROGRAM…
-  "$@" >/dev/null 2>&1 &
-  load_pids+=($!)
-}
-
-start_udp() {
-  local ns
-  for ns in a b; do ip netns add "pks-$$-$ns"; done
-  ip -n "pks-$$-a" link add v0 type veth peer name v0 netns "pks-$$-b"
-  ip -n "pks-$$-a" addr add 10.78.0.1/24 dev v0
-  ip -n "pks-$$-b" addr add 10.78.0.2/24 dev v0
-  for ns in a b; do ip -n "pks-$$-$ns" link set v0 up; done
-  begin ip netns exec "pks-$$-b" taskset -c "$(($(nproc) - 1))" "$bin/pk_udp" recv --port 7001 --mode busy
-  begin ip netns exec "pks-$$-a" taskset -c 0 "$bin/pk_udp" send --to 10.78.0.2 --port 7001
-}
-
-start_pgbench() {
-  local run="$work/data"
-  mkdir "$run" && chown postgres "$work" "$run"
-  as_postgres initdb -D "$run" >/dev/null 2>&1
-  as_postgres pg_ctl -D "$run" -o "-k $work -c listen_addresses=" -l "$work/log" -w start >/dev/null
-  as_postgres createdb -h "$work" bench
-  as_postgres pgbench -h "$work" -i -s 10 -q bench >/dev/null 2>&1
-  begin setpriv --reuid postgres --regid postgres --clear-groups pgbench -h "$work" -c 4 -j 2 -T 3600 bench
-}
-
-start_load() {
-  case $1 in
-    loop) for _ in $(seq "$(nproc)"); do begin "$bin/pk_hog"; done ;;
-    dd) for _ in $(seq "$(nproc)"); do begin dd if=/dev/zero of=/dev/null bs=64k; done ;;
-    udp) start_udp ;;
-    pgbench) start_pgbench ;;
-    *)
-      usage >&2
-      exit 2
-      ;;
-  esac
-}
 
 # Runs, and nanoseconds, of all programs on perf events that NAME names, or of one's that is not ours.
 ran() { # NAME
@@ -115,8 +63,8 @@ sample_ns() { # PROGRAM-NAME PROFILER…
 sysctl -qw kernel.bpf_stats_enabled=1
 printf '%-8s %-10s %8s %8s %8s\n' load profiler median least most
 for load in ${loads//,/ }; do
-  if [[ $load == pgbench ]] && ! command -v pgbench >/dev/null; then
-    echo "pgbench: not installed"
+  if ! command -v "$(load_needs "$load")" >/dev/null; then
+    echo "$load: $(load_needs "$load") is not installed"
     continue
   fi
   start_load "$load"
