@@ -190,7 +190,7 @@ TEST_F(DiskTest, ReadingPastThePageCache) {
 
 // Hooks on disk requests are on for a small part of the time then. On an emulated CPU they cost ten
 // times as much, and a turn that is shorter than a request takes sees no whole one.
-TEST_F(DiskTest, ManyRequestsAtTheDefaultBudget) {
+TEST_F(DiskTest, ManyRequestsAtABudgetOfOnePercent) {
   have_disk({.direct = true});
   if (IsSkipped()) return;
   const int one = use("one", {"--mode", "read", "--chunk-kb", "4", "--threads", "3"});

@@ -64,10 +64,10 @@ class MixedTest : public live::PairTest {
 
 TEST_F(MixedTest, LittleIsUnclaimed) {
   if (IsSkipped()) return;
-  expect_little_unclaimed("all at once", "100");
+  expect_little_unclaimed("all at once", "5");
 }
 
-TEST_F(MixedTest, LittleIsUnclaimedAtTheDefaultBudget) {
+TEST_F(MixedTest, LittleIsUnclaimedAtABudgetOfOnePercent) {
   if (IsSkipped()) return;
   expect_little_unclaimed("all at once, budget of 1 %", "1");
 }
