@@ -21,10 +21,12 @@ static __always_inline __u64 pk_is_less(__u64 a, __u64 b)
 }
 
 /* In which slot of a node it is: pivots are the slots' last addresses, and 0 behind the last slot. */
-static __always_inline __u64 pk_slot_of(struct pk_mapper *m, __u64 address, __u64 pivots)
+__noinline __u64 pk_slot_of_node(struct pk_mapper *m, __u64 address, __u64 pivots)
 {
 	__u64 i, slot = 0, before = 1;
 
+	if (!m)
+		return 0;
 #pragma nounroll
 	for (i = 0; i < PK_PIVOTS; i++) {
 		__u64 pivot = m->pivots[i];
@@ -55,7 +57,7 @@ static long pk_go_down(__u32 level, struct pk_mapper **of)
 	}
 	if (bpf_probe_read_kernel(m->pivots, sizeof(m->pivots), (void *)(node + pivot_at)))
 		return 1;
-	slot_at += pk_slot_of(m, m->address, pivots) * sizeof(__u64);
+	slot_at += pk_slot_of_node(m, m->address, pivots) * sizeof(__u64);
 	if (bpf_probe_read_kernel(&m->entry, sizeof(m->entry), (void *)(node + slot_at)))
 		return 1;
 	return leaf;

@@ -30,11 +30,11 @@ static __always_inline __u64 pk_orc_begin(__u64 table, __u64 number)
  * this is not known, or not by the address. `exact`: the code was interrupted there; else that is
  * where a call returns to, and belongs to the instruction before.
  */
-static __noinline __s64 pk_orc_words(__u64 ip, __u64 exact)
+__weak __noinline __s64 pk_orc_words(__u64 ip, __u64 exact)
 {
 	__u64 table = addresses.known[PK_KNOWN_ORC_ADDRESSES];
 	__u64 entries = addresses.known[PK_KNOWN_ORC], size = pk_orc_size();
-	__u64 at = exact ? ip : ip - 1, number = 0, count;
+	__u64 at = ip - 1 + is_some(exact), number = 0, count;
 
 	if (!table || !entries || !size || at < addresses.known[PK_KNOWN_TEXT] ||
 	    at >= addresses.known[PK_KNOWN_TEXT_END])

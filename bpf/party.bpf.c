@@ -26,12 +26,18 @@ static __noinline int pk_count_vote(struct pk_vote_key *key, struct pk_vote *cas
 	return sum != NULL;
 }
 
-static __noinline int pk_cast_vote(struct pk_cpu *c, __u32 at)
+/* Global: a verifier follows a static function anew from each place, and way, that calls it. */
+__noinline int pk_cast_vote(struct pk_cpu *c, __u32 at)
 {
-	struct pk_pending *pending = &c->pending[at & (PK_LEVELS * PK_PENDING - 1)];
-	struct pk_vote_key key = pending->key;
-	struct pk_vote cast = pending->vote;
+	struct pk_pending *pending;
+	struct pk_vote_key key;
+	struct pk_vote cast;
 
+	if (!c)
+		return 0;
+	pending = &c->pending[at & (PK_LEVELS * PK_PENDING - 1)];
+	key = pending->key;
+	cast = pending->vote;
 	if (!pk_count_vote(&key, &cast))
 		return 0;
 	pending->vote.weight = 0;
@@ -57,9 +63,9 @@ int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kin
 	struct pk_vote_key key = {object, party};
 	struct pk_vote cast = {
 		.weight = weight,
-		.fades = kind == PK_VOTE_FADES,
-		.anew = kind == PK_VOTE_BEGINS,
-		.failing = kind == PK_VOTE_FAILING,
+		.fades = !is_some(kind ^ PK_VOTE_FADES),
+		.anew = !is_some(kind ^ PK_VOTE_BEGINS),
+		.failing = !is_some(kind ^ PK_VOTE_FAILING),
 	};
 	struct pk_pending *pending;
 	__u32 level, at;
