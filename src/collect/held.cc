@@ -170,7 +170,7 @@ Result<Profile> Held::read() {
   Processes processes(user_symbols, about_.threads);
   Recorder recorder(symbols ? &*symbols : nullptr, user_symbols, processes,
                     1'000'000'000 / about_.frequency_hz);
-  if (later_symbols) recorder.add_kernel_symbols(&*later_symbols);
+  if (later_symbols) recorder.add_kernel_symbols([&] { return &*later_symbols; });
   Parties parties;
 
   auto tables = kernel_.look();

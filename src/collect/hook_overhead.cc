@@ -14,7 +14,7 @@
 
 namespace pkprof {
 
-HookOverhead measure_overhead(bpf_program* program) {
+HookOverhead measure_overhead(bpf_program* program, bpf_link** kept) {
   constexpr int loops = 100;  // few: who watches processes gets an event for each
   char name[16] = {};
   prctl(PR_GET_NAME, name);
@@ -31,7 +31,7 @@ HookOverhead measure_overhead(bpf_program* program) {
   if (fd < 0) return {};
   const uint64_t without = best_of(40);
   LibbpfLog log;
-  const std::unique_ptr<bpf_link, int (*)(bpf_link*)> link(bpf_program__attach(program),
+  std::unique_ptr<bpf_link, int (*)(bpf_link*)> link(bpf_program__attach(program),
                                                            bpf_link__destroy);
   if (!link) return {};
   const uint64_t with = best_of(40);
@@ -49,6 +49,7 @@ HookOverhead measure_overhead(bpf_program* program) {
       seen = info.run_time_ns;
     }
   }
+  if (kept) *kept = link.release();
   return overhead;
 }
 

@@ -32,6 +32,17 @@ Fd make_table(const char* name, uint32_t key, uint32_t value, uint32_t entries) 
 
 constexpr uint32_t labels_held = 262144;
 
+// libbpf would write what is in there, which is zeros, over what the kernel made, which is zeros:
+// megabytes of them. What is set before loading is lost.
+Result<> make_zeros(bpf_map* map) {
+  LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(map));
+  const Fd fd(bpf_map_create(bpf_map__type(map), bpf_map__name(map), bpf_map__key_size(map),
+                             bpf_map__value_size(map), bpf_map__max_entries(map), &opts));
+  if (!fd.valid() || bpf_map__reuse_fd(map, fd.get()))
+    return fail(LibbpfLog().explain("making the kernel side's memory", errno));
+  return {};
+}
+
 // Sockets are files, and one of UDP has two entries: its own and its port's. Entries are made at
 // once, some 80 bytes each.
 uint32_t owners_for_open_files() {
@@ -130,8 +141,6 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   s->rodata->config.share_calls = std::ranges::none_of(
       hooks, [](const Hook* h) { return h->program == std::string_view("pk_csd_entry"); });
   period_ns = 1'000'000'000 / options.frequency_hz;
-  s->bss->period = period_ns;
-  s->bss->rows_with_stacks = room.counts / 4 * 3;
   s->rodata->config.threads = options.threads;
   s->rodata->config.calls = options.calls.any();
   if (options.calls.any()) {
@@ -155,9 +164,14 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
         std::any_of(hooks.begin(), hooks.end(), [&](const Hook* h) { return h->program == name; });
     bpf_program__set_autoload(program, wanted && !refused.contains(std::string(name)));
   }
+  if (auto r = make_zeros(s->maps.bss); !r) return r;
   LibbpfLog log;
   const int err = pkprof_bpf__load(s);
-  if (!err) return {};
+  if (!err) {
+    s->bss->period = period_ns;
+    s->bss->rows_with_stacks = room.counts / 4 * 3;
+    return {};
+  }
   const std::string culprit = log.refused_program();
   if (culprit.empty() || culprit == "pk_sample")
     return fail(log.explain("loading the kernel side", -err));
@@ -279,6 +293,7 @@ Result<> KernelSide::attach() {
     m.hook_links.push_back({hook, m.program_of(*hook), std::move(link)});
     attached.insert(hook->need);
   }
+  m.empty.reset();
   // Without hooks there is no pause to wait for, either.
   m.windows = 1;
   m.skeleton->bss->window = m.windows;

@@ -62,6 +62,7 @@ struct KernelSide::Impl {
     Link link;
   };
   std::vector<HookLink> hook_links;
+  Link empty;  // of what hooks were measured with, until they are attached
   [[nodiscard]] int program_of(const Hook& hook) const;
   Link attach(const Hook& hook);
   static void let_settle();

@@ -49,7 +49,9 @@ class Recorder {
            RecorderLimits limits = {});
 
   // A later state of the kernel's symbols, for what was not there before: our own programs.
-  void add_kernel_symbols(const KernelSymbols* kernel) { stacks_.add_kernel_symbols(kernel); }
+  void add_kernel_symbols(Stacks::LaterSymbols later) {
+    stacks_.add_kernel_symbols(std::move(later));
+  }
   // A timeline is kept from here on, of slots of `slot_ns`: what is added is in this one.
   void begin_slot(uint32_t slot, uint64_t slot_ns) { timeline_.begin(slot, slot_ns); }
   void add(const KernelSide::Tables& tables);
