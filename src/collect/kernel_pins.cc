@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // KernelSide: a recording that goes on without a process of ours, and comes back.
 #include <bpf/bpf.h>
+#include <unistd.h>
 
 #include <string_view>
 
@@ -111,6 +112,8 @@ Result<KernelSide> KernelSide::open_pinned(const std::string& dir, const KernelF
     if (!m.counts[i].valid() || !m.stacks[i].valid())
       return fail_errno("opening the tables in " + dir);
   }
+  m.counts_in_use = Fd(dup(bpf_map__fd(m.skeleton->maps.counts)));
+  m.stacks_in_use = Fd(dup(bpf_map__fd(m.skeleton->maps.stacks)));
   const uint32_t zero = 0;
   uint32_t in_use = 0;
   if (bpf_map_lookup_elem(bpf_map__fd(m.skeleton->maps.counts), &zero, &in_use))

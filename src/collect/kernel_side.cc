@@ -23,11 +23,22 @@ namespace {
 
 // To make an element when it is needed and free it when it is read takes a microsecond, and an
 // interrupt for every dozen of stacks: those of a small table are made at once, a kilobyte each.
-Fd make_table(const char* name, uint32_t key, uint32_t value, uint32_t entries) {
+bool is_made_at_once(uint32_t entries) {
   constexpr uint32_t most_made_at_once = 16384;
+  return entries <= most_made_at_once;
+}
+
+Fd make_table(const char* name, uint32_t key, uint32_t value, uint32_t entries) {
   LIBBPF_OPTS(bpf_map_create_opts, opts);
-  if (entries > most_made_at_once) opts.map_flags = BPF_F_NO_PREALLOC;
+  if (!is_made_at_once(entries)) opts.map_flags = BPF_F_NO_PREALLOC;
   return Fd(bpf_map_create(BPF_MAP_TYPE_HASH, name, key, value, entries, &opts));
+}
+
+// What programs find the table in use by.
+Fd make_table_in_use(const char* name, const Fd& table) {
+  LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = static_cast<uint32_t>(table.get()));
+  return Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, name, sizeof(uint32_t), sizeof(uint32_t), 1,
+                           &opts));
 }
 
 constexpr uint32_t labels_held = 262144;
@@ -121,8 +132,8 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   CoreTypes types;  // until it is loaded
   if (auto r = open(facts, types); !r) return r;
   pkprof_bpf* s = skeleton.get();
-  if (bpf_map__set_inner_map_fd(s->maps.counts, counts[0].get()) ||
-      bpf_map__set_inner_map_fd(s->maps.stacks, stacks[0].get()))
+  if (bpf_map__reuse_fd(s->maps.counts, counts_in_use.get()) ||
+      bpf_map__reuse_fd(s->maps.stacks, stacks_in_use.get()))
     return fail_errno("giving the kernel side its tables");
   bpf_map__set_max_entries(s->maps.owners, owners_for_open_files());
   if (options.held) {
@@ -243,6 +254,16 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSideOp
     if (!impl->counts[i].valid() || !impl->stacks[i].valid())
       return fail(LibbpfLog().explain("making the kernel side's tables", errno));
   }
+  impl->counts_in_use = make_table_in_use("counts", impl->counts[0]);
+  impl->stacks_in_use = make_table_in_use("stacks", impl->stacks[0]);
+  if (!impl->counts_in_use.valid() || !impl->stacks_in_use.valid())
+    return fail(LibbpfLog().explain("making the kernel side's tables", errno));
+  // The waits that this takes go on while verifiers are at work. What is not made at once is to be
+  // warmed, both tables of a kind.
+  const int first =
+      is_made_at_once(impl->room.counts) && is_made_at_once(impl->room.stacks) ? 0 : 1;
+  auto used = std::async(std::launch::async,
+                         [&] { return impl->put_in_use(first, std::launch::async); });
   for (;;) {
     impl->choose(facts);
     const size_t before = impl->refused.size();
@@ -251,9 +272,10 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSideOp
     else if (impl->refused.size() == before)
       return std::unexpected(r.error());
   }
-  for (const int which : {1, 0}) {
-    if (auto r = impl->use_tables(which, std::launch::async | std::launch::deferred); !r)
-      return std::unexpected(r.error());
+  if (auto r = used.get(); !r) return std::unexpected(r.error());
+  impl->warm_tables();
+  if (impl->active != 0) {
+    if (auto r = impl->use_tables(0, std::launch::async); !r) return std::unexpected(r.error());
     impl->warm_tables();
   }
   impl->introduce();
