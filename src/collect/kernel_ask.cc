@@ -11,6 +11,7 @@
 #include "collect/hook_overhead.h"
 #include "collect/kernel_side_impl.h"
 #include "collect/libbpf_log.h"
+#include "collect/program_loader.h"
 
 namespace pkprof {
 
@@ -47,6 +48,7 @@ uint64_t KernelSide::owners_without_room() const {
 
 Result<std::vector<pk_ksym>> KernelSide::ask_symbols() {
   LibbpfLog log;
+  ProgramLoader::take_over();
   const Skeleton s(pkprof_bpf__open());
   if (!s) return fail_errno("opening the kernel side");
   bpf_program* program = nullptr;

@@ -8,6 +8,7 @@
 #include "collect/clock.h"
 #include "collect/kernel_side_impl.h"
 #include "collect/libbpf_log.h"
+#include "collect/program_loader.h"
 
 namespace pkprof {
 namespace {
@@ -104,8 +105,11 @@ Result<KernelSide> KernelSide::open_pinned(const std::string& dir, const KernelF
       program, program == m.skeleton->progs.pk_look ||
                    (options.hooks && program == m.skeleton->progs.pk_iter_sockets));
   LibbpfLog log;
+  ProgramLoader loader(facts);
   if (const int err = pkprof_bpf__load(m.skeleton.get()))
     return fail(log.explain("opening the recording in " + dir, -err));
+  if (const auto refused = loader.load(); !refused.empty())
+    return fail(log.explain("opening the recording in " + dir, refused.front().error));
   for (int i = 0; i < 2; ++i) {
     m.counts[i] = open_pin(table_path(dir, "counts", i));
     m.stacks[i] = open_pin(table_path(dir, "stacks", i));

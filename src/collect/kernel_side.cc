@@ -17,6 +17,7 @@
 #include "collect/kernel_side_impl.h"
 #include "collect/libbpf_log.h"
 #include "collect/polling.h"
+#include "collect/program_loader.h"
 
 namespace pkprof {
 namespace {
@@ -90,6 +91,7 @@ void KernelSide::Impl::choose(const KernelFacts& facts) {
 }
 
 Result<> KernelSide::Impl::open(const KernelFacts& facts, CoreTypes& types) {
+  ProgramLoader::take_over();
   LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = types.path().c_str());
   skeleton.reset(types.path().empty() ? pkprof_bpf__open() : pkprof_bpf__open_opts(&open));
   if (skeleton && !types.path().empty() &&
@@ -177,17 +179,21 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   }
   if (auto r = make_zeros(s->maps.bss); !r) return r;
   LibbpfLog log;
-  const int err = pkprof_bpf__load(s);
-  if (!err) {
-    s->bss->period = period_ns;
-    s->bss->rows_with_stacks = room.counts / 4 * 3;
-    return {};
+  ProgramLoader loader(facts);
+  std::vector<ProgramLoader::Refused> culprits;
+  if (const int err = pkprof_bpf__load(s))
+    culprits.push_back({log.refused_program(), -err});
+  else
+    culprits = loader.load();
+  for (const ProgramLoader::Refused& culprit : culprits) {
+    if (culprit.program.empty() || culprit.program == "pk_sample")
+      return fail(log.explain("loading the kernel side", culprit.error));
+    refused.insert(culprit.program);
   }
-  const std::string culprit = log.refused_program();
-  if (culprit.empty() || culprit == "pk_sample")
-    return fail(log.explain("loading the kernel side", -err));
-  refused.insert(culprit);
-  return fail("retry");
+  if (!culprits.empty()) return fail("retry");
+  s->bss->period = period_ns;
+  s->bss->rows_with_stacks = room.counts / 4 * 3;
+  return {};
 }
 
 int KernelSide::Impl::program_of(const Hook& hook) const {
@@ -197,7 +203,7 @@ int KernelSide::Impl::program_of(const Hook& hook) const {
 Link KernelSide::Impl::attach(const Hook& hook) {
   bpf_program* program = bpf_object__find_program_by_name(skeleton->obj, hook.program);
   LibbpfLog log;
-  return Link(bpf_program__type(program) == BPF_PROG_TYPE_RAW_TRACEPOINT
+  return Link(std::string_view(bpf_program__section_name(program)).starts_with("raw_tp")
                   ? bpf_program__attach_raw_tracepoint(program, hook.where)
                   : bpf_program__attach(program));
 }
