@@ -32,7 +32,8 @@ __noinline __u64 pk_slot_of_node(struct pk_mapper *m, __u64 address, __u64 pivot
 		__u64 pivot = m->pivots[i];
 
 		before &= pk_is_less(pivot, address) & pk_is_less(i, pivots);
-		before &= pk_is_less(0, pivot) | pk_is_less(i, 1);
+		before &= is_some(pivot) | !i;
+		forget_value(before);
 		slot += before;
 	}
 	return slot;

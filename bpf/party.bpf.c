@@ -8,6 +8,11 @@
 __u64 huge_scan = 0;
 __u64 huge_scan_sampled = 0;
 
+__noinline __u64 pk_object_by_call(__u32 salt, __u64 a, __u64 b)
+{
+	return pk_object_of(salt, a, b);
+}
+
 /* Returns whether there was room. */
 static __noinline int pk_count_vote(struct pk_vote_key *key, struct pk_vote *cast)
 {
@@ -138,7 +143,7 @@ __u64 pk_context_object(__u64 taskp)
 	struct worker *worker = pk_busy_worker(task);
 	__u64 work = worker ? (__u64)BPF_CORE_READ(worker, current_work) : 0;
 
-	return pk_object_of(PK_SALT_CONTEXT, taskp, work);
+	return pk_object_by_call(PK_SALT_CONTEXT, taskp, work);
 }
 
 __u64 pk_thread_work(__u64 taskp)
@@ -177,7 +182,7 @@ static __noinline __u64 pk_journal_party(__u64 journalp)
 	transaction = BPF_CORE_READ(journal, j_committing_transaction);
 	tid = transaction ? BPF_CORE_READ(transaction, t_tid) :
 			    BPF_CORE_READ(journal, j_commit_sequence);
-	return pk_object_of(PK_SALT_JOURNAL, BPF_CORE_READ(journal, j_fs_dev, bd_dev), tid);
+	return pk_object_by_call(PK_SALT_JOURNAL, BPF_CORE_READ(journal, j_fs_dev, bd_dev), tid);
 }
 
 /* Threads that have one thing to do. */
@@ -201,10 +206,10 @@ static __noinline __u64 pk_lone_thread_party(__u64 taskp, __u32 *basis)
 	if (function == addresses.known[PK_KNOWN_JOURNAL])
 		return pk_journal_party((__u64)data);
 	if (function == addresses.known[PK_KNOWN_KSWAPD])
-		return pk_object_of(PK_SALT_KSWAPD,
+		return pk_object_by_call(PK_SALT_KSWAPD,
 				    BPF_CORE_READ((struct pglist_data *)data, node_id), 0);
 	if (function == addresses.known[PK_KNOWN_KCOMPACTD])
-		return pk_object_of(PK_SALT_KCOMPACTD,
+		return pk_object_by_call(PK_SALT_KCOMPACTD,
 				    BPF_CORE_READ((struct pglist_data *)data, node_id), 0);
 	return 0;
 }
@@ -242,10 +247,10 @@ static __noinline __u64 pk_worker_party(__u64 workerp, __u32 *basis)
 		return pk_label_of_waiter(work,
 					  (__u64)BPF_CORE_READ((struct wq_barrier *)work, task));
 	if (loop)
-		return pk_loop_object(loop);
+		return pk_object_by_call(PK_SALT_LOOP, loop, 0);
 	if (function && function == addresses.known[PK_KNOWN_PRESSURE])
 		return 0;
-	party = pk_noted(pk_work_object(work, function));
+	party = pk_noted(pk_object_by_call(PK_SALT_WORK, work, function));
 	if (party & PK_OBJECT && function == addresses.known[PK_KNOWN_RUN_QUEUE])
 		*basis = PK_BASIS_VOTED;
 	return party;
@@ -281,7 +286,8 @@ __u64 pk_thread_party(__u64 taskp, __u32 *basis)
 	*basis = PK_BASIS_QUEUER;
 	queued = pk_thread_queue_work(task);
 	if (queued)
-		return pk_noted(pk_work_object((__u64)queued, (__u64)BPF_CORE_READ(queued, func)));
+		return pk_noted(pk_object_by_call(PK_SALT_WORK, (__u64)queued,
+						  (__u64)BPF_CORE_READ(queued, func)));
 	return pk_lone_thread_party(taskp, basis);
 }
 
