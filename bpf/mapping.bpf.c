@@ -160,7 +160,7 @@ static __always_inline void pk_remember_process(struct pk_mapper *m, struct task
 						struct mm_struct *mm, __u64 now)
 {
 	__u64 process = pk_process_of(task), exec_id = task->self_exec_id;
-	__u64 shape = mm->exec_vm << 32 | (__u32)mm->map_count;
+	__u64 shape = BPF_CORE_READ(mm, exec_vm) << 32 | (__u32)BPF_CORE_READ(mm, map_count);
 
 	if (likely(m->process == process && m->exec_id == exec_id && m->shape == shape &&
 		   now - m->since < PK_RANGES_HOLD_NS))
@@ -177,7 +177,7 @@ static __always_inline void pk_remember_process(struct pk_mapper *m, struct task
 int pk_tell_mappings(struct pk_cpu *c, struct pk_stack *stack)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct mm_struct *mm = task->mm;
+	struct mm_struct *mm = BPF_CORE_READ(task, mm); /* see pk_process_start() */
 	struct pk_frames frames = {.stack = stack, .mm = (__u64)mm};
 
 	if (!c || !stack || !mm || !config.mappings)
