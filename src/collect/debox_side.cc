@@ -16,8 +16,8 @@
 #include "collect/debox_config.h"
 #include "collect/hook_overhead.h"
 #include "collect/libbpf_log.h"
-#include "collect/program_loader.h"
 #include "collect/mapped_table.h"
+#include "collect/program_loader.h"
 
 // What bpftool wrote uses the types of the headers above.
 #include "debox.skel.h"

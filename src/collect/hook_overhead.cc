@@ -33,7 +33,7 @@ HookOverhead measure_overhead(bpf_program* program, bpf_link** kept) {
   const uint64_t without = best_of(rounds);
   LibbpfLog log;
   std::unique_ptr<bpf_link, int (*)(bpf_link*)> link(bpf_program__attach(program),
-                                                           bpf_link__destroy);
+                                                     bpf_link__destroy);
   if (!link) return {};
   const uint64_t with = best_of(rounds);
   HookOverhead overhead;

@@ -19,8 +19,7 @@ HookOverhead KernelSide::measure_overhead() {
   if (impl_->options.hooks)
     impl_->skeleton->bss->entering_ns = static_cast<uint32_t>(measure_entering_ns());
   bpf_link* empty = nullptr;
-  const HookOverhead overhead =
-      pkprof::measure_overhead(impl_->skeleton->progs.pk_empty, &empty);
+  const HookOverhead overhead = pkprof::measure_overhead(impl_->skeleton->progs.pk_empty, &empty);
   impl_->empty.reset(empty);
   return overhead;
 }

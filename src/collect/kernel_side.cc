@@ -268,8 +268,8 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSideOp
   // warmed, both tables of a kind.
   const int first =
       is_made_at_once(impl->room.counts) && is_made_at_once(impl->room.stacks) ? 0 : 1;
-  auto used = std::async(std::launch::async,
-                         [&] { return impl->put_in_use(first, std::launch::async); });
+  constexpr auto side_by_side = std::launch::async | std::launch::deferred;
+  auto used = std::async(side_by_side, [&] { return impl->put_in_use(first, side_by_side); });
   for (;;) {
     impl->choose(facts);
     const size_t before = impl->refused.size();
@@ -281,7 +281,7 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSideOp
   if (auto r = used.get(); !r) return std::unexpected(r.error());
   impl->warm_tables();
   if (impl->active != 0) {
-    if (auto r = impl->use_tables(0, std::launch::async); !r) return std::unexpected(r.error());
+    if (auto r = impl->use_tables(0, side_by_side); !r) return std::unexpected(r.error());
     impl->warm_tables();
   }
   impl->introduce();

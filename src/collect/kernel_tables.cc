@@ -113,7 +113,8 @@ Result<KernelSide::Tables> KernelSide::take() {
   out.taken = m.time.at(taken);
   out.idle_ns = m.idle_tail(taken);
   // No samples come at the end: then the two waits may go side by side.
-  const auto stacks_update = enabled() ? std::launch::deferred : std::launch::async;
+  const auto stacks_update =
+      enabled() ? std::launch::deferred : std::launch::async | std::launch::deferred;
   if (auto r = m.use_tables(1 - old, stacks_update); !r) return std::unexpected(r.error());
   if (auto r = read_counts_and_stacks(m.counts[old], m.stacks[old], m.room, Keep::no, out); !r)
     return std::unexpected(r.error());

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
 #include "base/fd.h"
@@ -108,8 +109,8 @@ struct ProgramLoader::Callbacks {
   // Where nobody is at work libbpf loads the program itself, one of a few.
   static int prepare_for_libbpf(bpf_program* program, bpf_prog_load_opts* options, long kind) {
     if (type_of(kind) != BPF_PROG_TYPE_TRACING) return 0;
-    const int id = libbpf_find_vmlinux_btf_id(target_of(program),
-                                              bpf_program__expected_attach_type(program));
+    const int id =
+        libbpf_find_vmlinux_btf_id(target_of(program), bpf_program__expected_attach_type(program));
     if (id < 0) return id;
     options->attach_btf_id = static_cast<uint32_t>(id);
     return bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
@@ -162,7 +163,11 @@ std::vector<ProgramLoader::Refused> ProgramLoader::load() {
       if (!jobs_[i].error) jobs_[i].run();
   };
   std::vector<std::jthread> others;
-  for (int i = 1; i < usable_cpus(); ++i) others.emplace_back(work);
+  try {
+    for (int i = 1; i < usable_cpus(); ++i) others.emplace_back(work);
+  } catch (const std::system_error&) {
+    // Fewer will do.
+  }
   work();
   others.clear();
   std::vector<Refused> refused;

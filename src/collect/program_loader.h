@@ -3,8 +3,8 @@
 //
 // To verify them is most of what a start takes. The kernel does it for several threads at once;
 // libbpf loads one program after the other, and reads all of the kernel's types to look for the
-// tracepoints in them. So libbpf loads two instructions in each program's place. The program itself,
-// as libbpf has prepared it, is loaded here, and takes over the descriptor.
+// tracepoints in them. So libbpf loads two instructions in each program's place. The program
+// itself, as libbpf has prepared it, is loaded here, and takes over the descriptor.
 #pragma once
 
 #include <string>
