@@ -23,6 +23,18 @@ static __always_inline __u64 plain_number(__u64 *by, const volatile void *p)
 	return *(volatile __u64 *)by;
 }
 
+/*
+ * 1 for a value that is not 0, else 0, without a branch: a verifier follows both ways of one through
+ * all that comes after it, for each way that led there.
+ */
+static __always_inline __u64 is_some(__u64 value)
+{
+	__u64 sign = value | -value;
+
+	forget_value(sign); /* or the compiler makes a branch of it */
+	return sign >> 63;
+}
+
 /* 64-bit mixing (the finalizer of MurmurHash3, public domain), seeded by the caller. */
 static __always_inline __u64 mix(__u64 h, __u64 v)
 {

@@ -21,16 +21,19 @@ static __always_inline __u64 pk_is_less(__u64 a, __u64 b)
 }
 
 /* In which slot of a node it is: pivots are the slots' last addresses, and 0 behind the last slot. */
-static __always_inline __u64 pk_slot_of(struct pk_mapper *m, __u64 address, __u64 pivots)
+__noinline __u64 pk_slot_of_node(struct pk_mapper *m, __u64 address, __u64 pivots)
 {
 	__u64 i, slot = 0, before = 1;
 
+	if (!m)
+		return 0;
 #pragma nounroll
 	for (i = 0; i < PK_PIVOTS; i++) {
 		__u64 pivot = m->pivots[i];
 
 		before &= pk_is_less(pivot, address) & pk_is_less(i, pivots);
-		before &= pk_is_less(0, pivot) | pk_is_less(i, 1);
+		before &= is_some(pivot) | !i;
+		forget_value(before);
 		slot += before;
 	}
 	return slot;
@@ -55,7 +58,7 @@ static long pk_go_down(__u32 level, struct pk_mapper **of)
 	}
 	if (bpf_probe_read_kernel(m->pivots, sizeof(m->pivots), (void *)(node + pivot_at)))
 		return 1;
-	slot_at += pk_slot_of(m, m->address, pivots) * sizeof(__u64);
+	slot_at += pk_slot_of_node(m, m->address, pivots) * sizeof(__u64);
 	if (bpf_probe_read_kernel(&m->entry, sizeof(m->entry), (void *)(node + slot_at)))
 		return 1;
 	return leaf;
@@ -157,7 +160,7 @@ static __always_inline void pk_remember_process(struct pk_mapper *m, struct task
 						struct mm_struct *mm, __u64 now)
 {
 	__u64 process = pk_process_of(task), exec_id = task->self_exec_id;
-	__u64 shape = mm->exec_vm << 32 | (__u32)mm->map_count;
+	__u64 shape = BPF_CORE_READ(mm, exec_vm) << 32 | (__u32)BPF_CORE_READ(mm, map_count);
 
 	if (likely(m->process == process && m->exec_id == exec_id && m->shape == shape &&
 		   now - m->since < PK_RANGES_HOLD_NS))
@@ -174,7 +177,7 @@ static __always_inline void pk_remember_process(struct pk_mapper *m, struct task
 int pk_tell_mappings(struct pk_cpu *c, struct pk_stack *stack)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct mm_struct *mm = task->mm;
+	struct mm_struct *mm = BPF_CORE_READ(task, mm); /* see pk_process_start() */
 	struct pk_frames frames = {.stack = stack, .mm = (__u64)mm};
 
 	if (!c || !stack || !mm || !config.mappings)

@@ -78,13 +78,7 @@ static __always_inline __u64 pk_handed_over(__u64 skb, struct pk_packet_info *in
  * A sample's worth was for this object: of receiving, or of telling other CPUs; of sending that was
  * put off.
  */
-static __always_inline void pk_net_vote(struct pk_cpu *c, __u64 object, const struct pk_charge *charge)
-{
-	if (charge->ns && charge->vec == PK_VEC_NET_RX)
-		pk_vote(c, pk_network_object(), object, charge->ns, PK_VOTE_FADES);
-	else if (charge->ns && charge->vec == PK_VEC_NET_TX)
-		pk_vote(c, pk_sending_object(), object, charge->ns, PK_VOTE_FADES);
-}
+int pk_net_vote(struct pk_cpu *c, __u64 object, const struct pk_charge *charge);
 
 static __always_inline int pk_net_hash(struct pk_cpu *c, __u64 object, struct pk_charge *charge)
 {

@@ -79,6 +79,17 @@ __u64 pk_net_socket(struct pk_cpu *c, __u64 skp)
 	return object;
 }
 
+__noinline int pk_net_vote(struct pk_cpu *c, __u64 object, const struct pk_charge *charge)
+{
+	if (!c || !charge || !charge->ns)
+		return 0;
+	if (charge->vec == PK_VEC_NET_RX)
+		return pk_vote(c, pk_network_object(), object, charge->ns, PK_VOTE_FADES);
+	if (charge->vec == PK_VEC_NET_TX)
+		return pk_vote(c, pk_sending_object(), object, charge->ns, PK_VOTE_FADES);
+	return 0;
+}
+
 int pk_net_close(struct pk_cpu *c)
 {
 	__u64 heir;

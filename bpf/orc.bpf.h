@@ -30,11 +30,11 @@ static __always_inline __u64 pk_orc_begin(__u64 table, __u64 number)
  * this is not known, or not by the address. `exact`: the code was interrupted there; else that is
  * where a call returns to, and belongs to the instruction before.
  */
-static __noinline __s64 pk_orc_words(__u64 ip, __u64 exact)
+__weak __noinline __s64 pk_orc_words(__u64 ip, __u64 exact)
 {
 	__u64 table = addresses.known[PK_KNOWN_ORC_ADDRESSES];
 	__u64 entries = addresses.known[PK_KNOWN_ORC], size = pk_orc_size();
-	__u64 at = exact ? ip : ip - 1, number = 0, count;
+	__u64 at = ip - 1 + is_some(exact), number = 0, count;
 
 	if (!table || !entries || !size || at < addresses.known[PK_KNOWN_TEXT] ||
 	    at >= addresses.known[PK_KNOWN_TEXT_END])
@@ -46,12 +46,12 @@ static __noinline __s64 pk_orc_words(__u64 ip, __u64 exact)
 	count = (addresses.known[PK_KNOWN_ORC_END] - entries) / size;
 	for (__u64 step = 1 << (PK_ORC_BITS - 1); step; step >>= 1) {
 		/* Without a branch, as in pk_find_function(). Past the end anything may be read. */
-		__s64 past = at - pk_orc_begin(table, number + step);
-		__s64 inside = number + step - count;
+		__s64 past = (__s64)(at - pk_orc_begin(table, number + step)) >> 63;
+		__s64 inside = (__s64)(number + step - count) >> 63;
 
-		forget_value(past);
+		forget_value(past); /* or the compiler makes branches of them */
 		forget_value(inside);
-		number += step & ~(past >> 63) & (inside >> 63);
+		number += step & ~past & inside;
 	}
 	return pk_orc_words_of((struct orc_entry *)(entries + number * size));
 }

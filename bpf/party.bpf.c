@@ -8,6 +8,11 @@
 __u64 huge_scan = 0;
 __u64 huge_scan_sampled = 0;
 
+__noinline __u64 pk_object_by_call(__u32 salt, __u64 a, __u64 b)
+{
+	return pk_object_of(salt, a, b);
+}
+
 /* Returns whether there was room. */
 static __noinline int pk_count_vote(struct pk_vote_key *key, struct pk_vote *cast)
 {
@@ -26,12 +31,18 @@ static __noinline int pk_count_vote(struct pk_vote_key *key, struct pk_vote *cas
 	return sum != NULL;
 }
 
-static __noinline int pk_cast_vote(struct pk_cpu *c, __u32 at)
+/* Global: a verifier follows a static function anew from each place, and way, that calls it. */
+__noinline int pk_cast_vote(struct pk_cpu *c, __u32 at)
 {
-	struct pk_pending *pending = &c->pending[at & (PK_LEVELS * PK_PENDING - 1)];
-	struct pk_vote_key key = pending->key;
-	struct pk_vote cast = pending->vote;
+	struct pk_pending *pending;
+	struct pk_vote_key key;
+	struct pk_vote cast;
 
+	if (!c)
+		return 0;
+	pending = &c->pending[at & (PK_LEVELS * PK_PENDING - 1)];
+	key = pending->key;
+	cast = pending->vote;
 	if (!pk_count_vote(&key, &cast))
 		return 0;
 	pending->vote.weight = 0;
@@ -57,9 +68,9 @@ int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kin
 	struct pk_vote_key key = {object, party};
 	struct pk_vote cast = {
 		.weight = weight,
-		.fades = kind == PK_VOTE_FADES,
-		.anew = kind == PK_VOTE_BEGINS,
-		.failing = kind == PK_VOTE_FAILING,
+		.fades = !is_some(kind ^ PK_VOTE_FADES),
+		.anew = !is_some(kind ^ PK_VOTE_BEGINS),
+		.failing = !is_some(kind ^ PK_VOTE_FAILING),
 	};
 	struct pk_pending *pending;
 	__u32 level, at;
@@ -132,7 +143,7 @@ __u64 pk_context_object(__u64 taskp)
 	struct worker *worker = pk_busy_worker(task);
 	__u64 work = worker ? (__u64)BPF_CORE_READ(worker, current_work) : 0;
 
-	return pk_object_of(PK_SALT_CONTEXT, taskp, work);
+	return pk_object_by_call(PK_SALT_CONTEXT, taskp, work);
 }
 
 __u64 pk_thread_work(__u64 taskp)
@@ -171,7 +182,7 @@ static __noinline __u64 pk_journal_party(__u64 journalp)
 	transaction = BPF_CORE_READ(journal, j_committing_transaction);
 	tid = transaction ? BPF_CORE_READ(transaction, t_tid) :
 			    BPF_CORE_READ(journal, j_commit_sequence);
-	return pk_object_of(PK_SALT_JOURNAL, BPF_CORE_READ(journal, j_fs_dev, bd_dev), tid);
+	return pk_object_by_call(PK_SALT_JOURNAL, BPF_CORE_READ(journal, j_fs_dev, bd_dev), tid);
 }
 
 /* Threads that have one thing to do. */
@@ -195,10 +206,10 @@ static __noinline __u64 pk_lone_thread_party(__u64 taskp, __u32 *basis)
 	if (function == addresses.known[PK_KNOWN_JOURNAL])
 		return pk_journal_party((__u64)data);
 	if (function == addresses.known[PK_KNOWN_KSWAPD])
-		return pk_object_of(PK_SALT_KSWAPD,
+		return pk_object_by_call(PK_SALT_KSWAPD,
 				    BPF_CORE_READ((struct pglist_data *)data, node_id), 0);
 	if (function == addresses.known[PK_KNOWN_KCOMPACTD])
-		return pk_object_of(PK_SALT_KCOMPACTD,
+		return pk_object_by_call(PK_SALT_KCOMPACTD,
 				    BPF_CORE_READ((struct pglist_data *)data, node_id), 0);
 	return 0;
 }
@@ -236,10 +247,10 @@ static __noinline __u64 pk_worker_party(__u64 workerp, __u32 *basis)
 		return pk_label_of_waiter(work,
 					  (__u64)BPF_CORE_READ((struct wq_barrier *)work, task));
 	if (loop)
-		return pk_loop_object(loop);
+		return pk_object_by_call(PK_SALT_LOOP, loop, 0);
 	if (function && function == addresses.known[PK_KNOWN_PRESSURE])
 		return 0;
-	party = pk_noted(pk_work_object(work, function));
+	party = pk_noted(pk_object_by_call(PK_SALT_WORK, work, function));
 	if (party & PK_OBJECT && function == addresses.known[PK_KNOWN_RUN_QUEUE])
 		*basis = PK_BASIS_VOTED;
 	return party;
@@ -275,7 +286,8 @@ __u64 pk_thread_party(__u64 taskp, __u32 *basis)
 	*basis = PK_BASIS_QUEUER;
 	queued = pk_thread_queue_work(task);
 	if (queued)
-		return pk_noted(pk_work_object((__u64)queued, (__u64)BPF_CORE_READ(queued, func)));
+		return pk_noted(pk_object_by_call(PK_SALT_WORK, (__u64)queued,
+						  (__u64)BPF_CORE_READ(queued, func)));
 	return pk_lone_thread_party(taskp, basis);
 }
 

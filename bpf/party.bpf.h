@@ -63,6 +63,12 @@ static __always_inline __u64 pk_object_of(__u32 salt, __u64 a, __u64 b)
 	return mix(mix(config.seed ^ salt, a), b) | PK_OBJECT;
 }
 
+/*
+ * The same from a function of its own, for what is not in a hurry: a verifier goes through it once.
+ * It takes numbers only, and no typed pointers for such.
+ */
+__u64 pk_object_by_call(__u32 salt, __u64 a, __u64 b);
+
 static __always_inline __u64 pk_work_object(__u64 work, __u64 function)
 {
 	return pk_object_of(PK_SALT_WORK, work, function);
@@ -87,7 +93,7 @@ static __always_inline __u64 pk_sent_on_object(__u64 taskp, __u32 in_window)
 {
 	__u64 pid = BPF_CORE_READ((struct task_struct *)taskp, pid);
 
-	return pk_object_of(PK_SALT_SENT_ON, taskp, pid << 32 | in_window);
+	return pk_object_by_call(PK_SALT_SENT_ON, taskp, pid << 32 | in_window);
 }
 
 /* A loop device: what its threads do is for those whose requests it gets. */
@@ -115,7 +121,7 @@ static __always_inline __u64 pk_rcu_object(void)
 /* The one thread that frees the memory of killed processes. */
 static __always_inline __u64 pk_reaper_object(void)
 {
-	return pk_object_of(PK_SALT_REAPER, 0, 0);
+	return pk_object_by_call(PK_SALT_REAPER, 0, 0);
 }
 
 /* The number of khugepaged's scan of a part of some process's memory; whether a sample met it. */
@@ -124,7 +130,7 @@ extern __u64 huge_scan_sampled;
 
 static __always_inline __u64 pk_huge_object(void)
 {
-	return pk_object_of(PK_SALT_HUGE, huge_scan, 0);
+	return pk_object_by_call(PK_SALT_HUGE, huge_scan, 0);
 }
 
 /* What a CPU does for the network before it sees a packet is for those whose packets it handles. */

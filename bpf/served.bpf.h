@@ -18,7 +18,7 @@ static __always_inline __u64 pk_process_start(struct task_struct *task)
 {
 	if (likely(task->pid == task->tgid))
 		return task->start_boottime;
-	return task->group_leader->start_boottime;
+	return BPF_CORE_READ(task, group_leader, start_boottime);
 }
 
 /*

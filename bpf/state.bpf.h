@@ -215,28 +215,32 @@ static __always_inline bool pk_is_away(struct pk_cpu *c)
 static __always_inline __u32 pk_preempt_count(struct pk_cpu *c)
 {
 	__u32 count = ~0U;
+	long err = 0;
 
-	if (c->percpu && config.preempt_count)
-		bpf_probe_read_kernel(&count, sizeof(count),
-				      (void *)(c->percpu + config.preempt_count));
-	return count;
+	if (config.preempt_count) /* where .percpu is not known yet, there is nothing to be read */
+		err = bpf_probe_read_kernel(&count, sizeof(count),
+					    (void *)(c->percpu + config.preempt_count));
+	return count | (__u32)(err >> 63);
 }
 
 /*
  * What interrupts what: the sampler a hook in a hard interrupt, that one in a softirq, that one in a
  * process. Each has memory of its own, or it would find the other's there when it goes on.
+ *
+ * 1: the sampler, 2: a hard interrupt, 3: a softirq, 0: a process. Where preempt_count is not known,
+ * as far as hooks have said so. There are no branches, since this stands before much else.
  */
 static __always_inline __u32 pk_level(struct pk_cpu *c)
 {
-	__u32 count, level;
+	__u32 count = pk_preempt_count(c);
+	__u64 known = is_some(~count), sampling = is_some(c->sampling);
+	__u64 hard = (is_some(count & (HARDIRQ_MASK | NMI_MASK)) & known) |
+		     (is_some(c->irq_since) & ~known);
+	__u64 soft = (is_some(count & SOFTIRQ_OFFSET) & known) | (is_some(c->measuring) & ~known);
+	__u64 level = hard * 2 + (soft & ~hard) * 3;
 
-	if (c->sampling)
-		return 1;
-	count = pk_preempt_count(c);
-	if (count == ~0U)
-		level = c->irq_since ? 2 : c->measuring ? 3 : 0;
-	else
-		level = count & (HARDIRQ_MASK | NMI_MASK) ? 2 : count & SOFTIRQ_OFFSET ? 3 : 0;
+	level = (level & (sampling - 1)) + sampling;
+	forget_value(level);
 	return level & (PK_LEVELS - 1);
 }
 

@@ -115,8 +115,12 @@ static __always_inline __u64 *pk_unwind_room(__u32 tag, __u64 random)
 	return place;
 }
 
-/* What the kernel's tables say of an address, remembered; 0: not what is asked for here. */
-static __noinline __u64 pk_unwind_look_up(__u64 ip, __u64 exact)
+/*
+ * What the kernel's tables say of an address, remembered; 0: not what is asked for here. It is global,
+ * as is the search in them: a verifier goes through a static function anew from each place, and way,
+ * that calls it.
+ */
+__weak __noinline __u64 pk_unwind_look_up(__u64 ip, __u64 exact)
 {
 	__u32 tag = pk_unwind_tag(ip, exact);
 	__s64 words = tag ? pk_orc_words(ip, exact) : -1;

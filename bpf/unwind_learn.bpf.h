@@ -66,20 +66,24 @@ static __always_inline __u64 pk_unwind_both(struct pk_unwind *u, __u64 old,
 	return (__u32)old | words << 32 | step << 48 | found << 56 | given_up << 60;
 }
 
-static __always_inline void pk_unwind_learn(struct pk_unwind *u, const struct pk_unwind_lesson *lesson)
+__weak __noinline int pk_unwind_learn(struct pk_unwind *u, const struct pk_unwind_lesson *lesson)
 {
-	__u32 tag = pk_unwind_tag(u->ip, u->exact);
 	__u64 *place;
+	__u32 tag;
 
+	if (!u || !lesson)
+		return 0;
+	tag = pk_unwind_tag(u->ip, u->exact);
 	if (!tag || lesson->words[0] > 0xffff || lesson->words[1] > 0xffff)
-		return;
+		return 0;
 	place = pk_unwind_room(tag, u->sp >> 4);
 	if ((__u32)*place == tag) {
 		*place = pk_unwind_both(u, *place, lesson);
-		return;
+		return 0;
 	}
 	*place = tag | lesson->words[0] << 32 | lesson->step << 48 |
 		 pk_unwind_undoubted(lesson) << 56;
+	return 0;
 }
 
 /*

@@ -17,6 +17,7 @@
 #include "collect/hook_overhead.h"
 #include "collect/libbpf_log.h"
 #include "collect/mapped_table.h"
+#include "collect/program_loader.h"
 
 // What bpftool wrote uses the types of the headers above.
 #include "debox.skel.h"
@@ -112,6 +113,7 @@ SlowCall slow_call(const db_slow_call& from, bool traces) {
 Result<DeboxSide> DeboxSide::load(const KernelFacts& facts, const DeboxSideOptions& options) {
   auto impl = std::make_unique<Impl>();
   impl->trace = DeboxTrace(options.traced);
+  ProgramLoader::take_over();
   CoreTypes types;  // until it is loaded
   LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = types.path().c_str());
   impl->skeleton.reset(types.path().empty() ? debox_bpf__open() : debox_bpf__open_opts(&open));
@@ -129,8 +131,11 @@ Result<DeboxSide> DeboxSide::load(const KernelFacts& facts, const DeboxSideOptio
   bpf_object__for_each_program(program, s->obj) bpf_program__set_autoload(program, true);
   impl->trace.prepare(*s, options.symbols);
   LibbpfLog log;
+  ProgramLoader loader(facts);
   if (const int err = debox_bpf__load(s); err)
     return fail(log.explain("loading DeBox's kernel side", -err));
+  if (const auto refused = loader.load(); !refused.empty())
+    return fail(log.explain("loading DeBox's kernel side", refused.front().error));
 
   if (auto r = impl->trace.tell(*s, options.symbols); !r) return std::unexpected(r.error());
 

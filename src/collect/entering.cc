@@ -18,7 +18,7 @@ namespace pkprof {
 namespace {
 
 constexpr uint64_t longest_ns = 60'000'000;
-constexpr size_t many_gaps = 200;
+constexpr size_t many_gaps = 60;
 // More is not an interrupt: an emulator runs the other CPU in between.
 constexpr uint64_t longest_entering_ns = 25'000;
 constexpr int tries = 3;                   // where other processes have the CPUs

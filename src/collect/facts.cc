@@ -69,6 +69,19 @@ bool KernelFacts::has_function(std::string_view name) const {
   return btf__find_by_name_kind(btf_.get(), std::string(name).c_str(), BTF_KIND_FUNC) > 0;
 }
 
+uint32_t KernelFacts::attach_id(std::string_view section) const {
+  const size_t slash = section.find('/');
+  if (slash == std::string_view::npos) return 0;
+  const std::string_view name = section.substr(slash + 1);
+  if (section.starts_with("tp_btf/")) {
+    const auto found = tracepoints_.find(name);
+    return found == tracepoints_.end() ? 0 : found->second;
+  }
+  const std::string function = "bpf_iter_" + std::string(name);
+  const int id = btf__find_by_name_kind(btf_.get(), function.c_str(), BTF_KIND_FUNC);
+  return id > 0 ? static_cast<uint32_t>(id) : 0;
+}
+
 uint64_t KernelFacts::percpu_offset(std::string_view name, std::string_view member) const {
   if (!percpu_) return 0;
   const btf_type* section = btf__type_by_id(btf_.get(), percpu_);

@@ -23,6 +23,8 @@ class KernelFacts {
   // Number of arguments of a tracepoint (as a BTF-typed program sees it), -1 if it is missing.
   [[nodiscard]] int tracepoint_args(std::string_view name) const;
   [[nodiscard]] bool has_function(std::string_view name) const;
+  // What a program of the section "tp_btf/NAME" or "iter/NAME" is loaded for; 0: it is not there.
+  [[nodiscard]] uint32_t attach_id(std::string_view section) const;
   // Offset in the per-CPU area of a variable, or of a member of it; 0 when it is not there.
   [[nodiscard]] uint64_t percpu_offset(std::string_view name, std::string_view member = {}) const;
   // Where preempt_count is in the per-CPU area: a variable of its own, or, from 6.2 to 6.14, a

@@ -148,9 +148,10 @@ KnownFunctions find_functions(const KernelSymbols& symbols) {
   std::unordered_map<std::string_view, const Known*> known;
   for (const Known& k : known_functions) known.emplace(k.name, &k);
   uint64_t addresses[std::size(known_addresses)] = {};
+  std::unordered_map<std::string_view, size_t> named;  // their places there
+  for (size_t i = 0; i < std::size(known_addresses); ++i) named.emplace(known_addresses[i].name, i);
   for (const KernelSymbol& s : symbols.all()) {
-    for (size_t i = 0; i < std::size(known_addresses); ++i)
-      if (s.name == known_addresses[i].name) addresses[i] = s.start;
+    if (const auto it = named.find(s.name); it != named.end()) addresses[it->second] = s.start;
     const auto it = known.find(s.name.substr(0, s.name.find('.')));
     if (it == known.end() || s.name.starts_with("__pfx_")) continue;
     table.entries.push_back({s.start, s.end, it->second->class_, it->second->arg});

@@ -168,7 +168,7 @@ Result<Profile> Held::read() {
   UserSymbols user_symbols;
   Processes processes(user_symbols, about_.threads);
   Recorder recorder(symbols ? &*symbols : nullptr, user_symbols, processes);
-  if (later_symbols) recorder.add_kernel_symbols(&*later_symbols);
+  if (later_symbols) recorder.add_kernel_symbols([&] { return &*later_symbols; });
   Parties parties;
 
   auto tables = kernel_.look();

@@ -14,13 +14,14 @@
 
 namespace pkprof {
 
-HookOverhead measure_overhead(bpf_program* program) {
+HookOverhead measure_overhead(bpf_program* program, bpf_link** kept) {
+  constexpr int rounds = 15;
   constexpr int loops = 100;  // few: who watches processes gets an event for each
   char name[16] = {};
   prctl(PR_GET_NAME, name);
-  const auto best_of = [&](int rounds) {
+  const auto best_of = [&](int times) {
     uint64_t best = UINT64_MAX;
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < times; ++i) {
       const uint64_t start = monotonic_ns();
       for (int n = 0; n < loops; ++n) prctl(PR_SET_NAME, name);
       best = std::min(best, monotonic_ns() - start);
@@ -29,12 +30,12 @@ HookOverhead measure_overhead(bpf_program* program) {
   };
   const int fd = bpf_program__fd(program);
   if (fd < 0) return {};
-  const uint64_t without = best_of(40);
+  const uint64_t without = best_of(rounds);
   LibbpfLog log;
-  const std::unique_ptr<bpf_link, int (*)(bpf_link*)> link(bpf_program__attach(program),
-                                                           bpf_link__destroy);
+  std::unique_ptr<bpf_link, int (*)(bpf_link*)> link(bpf_program__attach(program),
+                                                     bpf_link__destroy);
   if (!link) return {};
-  const uint64_t with = best_of(40);
+  const uint64_t with = best_of(rounds);
   HookOverhead overhead;
   overhead.dispatch_ns = with > without ? (with - without) / loops : 0;
   if (const Fd timing(bpf_enable_stats(BPF_STATS_RUN_TIME)); timing.valid()) {
@@ -49,6 +50,7 @@ HookOverhead measure_overhead(bpf_program* program) {
       seen = info.run_time_ns;
     }
   }
+  if (kept) *kept = link.release();
   return overhead;
 }
 

@@ -11,13 +11,17 @@
 #include "collect/hook_overhead.h"
 #include "collect/kernel_side_impl.h"
 #include "collect/libbpf_log.h"
+#include "collect/program_loader.h"
 
 namespace pkprof {
 
 HookOverhead KernelSide::measure_overhead() {
   if (impl_->options.hooks)
     impl_->skeleton->bss->entering_ns = static_cast<uint32_t>(measure_entering_ns());
-  return pkprof::measure_overhead(impl_->skeleton->progs.pk_empty);
+  bpf_link* empty = nullptr;
+  const HookOverhead overhead = pkprof::measure_overhead(impl_->skeleton->progs.pk_empty, &empty);
+  impl_->empty.reset(empty);
+  return overhead;
 }
 
 bool KernelSide::ask_owners() {
@@ -43,6 +47,7 @@ uint64_t KernelSide::owners_without_room() const {
 
 Result<std::vector<pk_ksym>> KernelSide::ask_symbols() {
   LibbpfLog log;
+  ProgramLoader::take_over();
   const Skeleton s(pkprof_bpf__open());
   if (!s) return fail_errno("opening the kernel side");
   bpf_program* program = nullptr;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // KernelSide: a recording that goes on without a process of ours, and comes back.
 #include <bpf/bpf.h>
+#include <unistd.h>
 
 #include <string_view>
 
 #include "collect/clock.h"
 #include "collect/kernel_side_impl.h"
 #include "collect/libbpf_log.h"
+#include "collect/program_loader.h"
 
 namespace pkprof {
 namespace {
@@ -103,14 +105,19 @@ Result<KernelSide> KernelSide::open_pinned(const std::string& dir, const KernelF
       program, program == m.skeleton->progs.pk_look ||
                    (options.hooks && program == m.skeleton->progs.pk_iter_sockets));
   LibbpfLog log;
+  ProgramLoader loader(facts);
   if (const int err = pkprof_bpf__load(m.skeleton.get()))
     return fail(log.explain("opening the recording in " + dir, -err));
+  if (const auto refused = loader.load(); !refused.empty())
+    return fail(log.explain("opening the recording in " + dir, refused.front().error));
   for (int i = 0; i < 2; ++i) {
     m.counts[i] = open_pin(table_path(dir, "counts", i));
     m.stacks[i] = open_pin(table_path(dir, "stacks", i));
     if (!m.counts[i].valid() || !m.stacks[i].valid())
       return fail_errno("opening the tables in " + dir);
   }
+  m.counts_in_use = Fd(dup(bpf_map__fd(m.skeleton->maps.counts)));
+  m.stacks_in_use = Fd(dup(bpf_map__fd(m.skeleton->maps.stacks)));
   const uint32_t zero = 0;
   uint32_t in_use = 0;
   if (bpf_map_lookup_elem(bpf_map__fd(m.skeleton->maps.counts), &zero, &in_use))

@@ -17,20 +17,43 @@
 #include "collect/kernel_side_impl.h"
 #include "collect/libbpf_log.h"
 #include "collect/polling.h"
+#include "collect/program_loader.h"
 
 namespace pkprof {
 namespace {
 
 // To make an element when it is needed and free it when it is read takes a microsecond, and an
 // interrupt for every dozen of stacks: those of a small table are made at once, a kilobyte each.
-Fd make_table(const char* name, uint32_t key, uint32_t value, uint32_t entries) {
+bool is_made_at_once(uint32_t entries) {
   constexpr uint32_t most_made_at_once = 16384;
+  return entries <= most_made_at_once;
+}
+
+Fd make_table(const char* name, uint32_t key, uint32_t value, uint32_t entries) {
   LIBBPF_OPTS(bpf_map_create_opts, opts);
-  if (entries > most_made_at_once) opts.map_flags = BPF_F_NO_PREALLOC;
+  if (!is_made_at_once(entries)) opts.map_flags = BPF_F_NO_PREALLOC;
   return Fd(bpf_map_create(BPF_MAP_TYPE_HASH, name, key, value, entries, &opts));
 }
 
+// What programs find the table in use by.
+Fd make_table_in_use(const char* name, const Fd& table) {
+  LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = static_cast<uint32_t>(table.get()));
+  return Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, name, sizeof(uint32_t), sizeof(uint32_t), 1,
+                           &opts));
+}
+
 constexpr uint32_t labels_held = 262144;
+
+// libbpf would write what is in there, which is zeros, over what the kernel made, which is zeros:
+// megabytes of them. What is set before loading is lost.
+Result<> make_zeros(bpf_map* map) {
+  LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(map));
+  const Fd fd(bpf_map_create(bpf_map__type(map), bpf_map__name(map), bpf_map__key_size(map),
+                             bpf_map__value_size(map), bpf_map__max_entries(map), &opts));
+  if (!fd.valid() || bpf_map__reuse_fd(map, fd.get()))
+    return fail(LibbpfLog().explain("making the kernel side's memory", errno));
+  return {};
+}
 
 // Sockets are files, and one of UDP has two entries: its own and its port's. Entries are made at
 // once, some 80 bytes each.
@@ -68,6 +91,7 @@ void KernelSide::Impl::choose(const KernelFacts& facts) {
 }
 
 Result<> KernelSide::Impl::open(const KernelFacts& facts, CoreTypes& types) {
+  ProgramLoader::take_over();
   LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = types.path().c_str());
   skeleton.reset(types.path().empty() ? pkprof_bpf__open() : pkprof_bpf__open_opts(&open));
   if (skeleton && !types.path().empty() &&
@@ -110,8 +134,8 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   CoreTypes types;  // until it is loaded
   if (auto r = open(facts, types); !r) return r;
   pkprof_bpf* s = skeleton.get();
-  if (bpf_map__set_inner_map_fd(s->maps.counts, counts[0].get()) ||
-      bpf_map__set_inner_map_fd(s->maps.stacks, stacks[0].get()))
+  if (bpf_map__reuse_fd(s->maps.counts, counts_in_use.get()) ||
+      bpf_map__reuse_fd(s->maps.stacks, stacks_in_use.get()))
     return fail_errno("giving the kernel side its tables");
   bpf_map__set_max_entries(s->maps.owners, owners_for_open_files());
   if (options.held) {
@@ -128,8 +152,6 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   s->rodata->config.measure = options.measure;
   s->rodata->config.share_calls = std::ranges::none_of(
       hooks, [](const Hook* h) { return h->program == std::string_view("pk_csd_entry"); });
-  s->bss->period = 1'000'000'000 / options.frequency_hz;
-  s->bss->rows_with_stacks = room.counts / 4 * 3;
   s->rodata->config.threads = options.threads;
   s->rodata->config.calls = options.calls.any();
   if (options.calls.any()) {
@@ -153,14 +175,23 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
         std::any_of(hooks.begin(), hooks.end(), [&](const Hook* h) { return h->program == name; });
     bpf_program__set_autoload(program, wanted && !refused.contains(std::string(name)));
   }
+  if (auto r = make_zeros(s->maps.bss); !r) return r;
   LibbpfLog log;
-  const int err = pkprof_bpf__load(s);
-  if (!err) return {};
-  const std::string culprit = log.refused_program();
-  if (culprit.empty() || culprit == "pk_sample")
-    return fail(log.explain("loading the kernel side", -err));
-  refused.insert(culprit);
-  return fail("retry");
+  ProgramLoader loader(facts);
+  std::vector<ProgramLoader::Refused> culprits;
+  if (const int err = pkprof_bpf__load(s))
+    culprits.push_back({log.refused_program(), -err});
+  else
+    culprits = loader.load();
+  for (const ProgramLoader::Refused& culprit : culprits) {
+    if (culprit.program.empty() || culprit.program == "pk_sample")
+      return fail(log.explain("loading the kernel side", culprit.error));
+    refused.insert(culprit.program);
+  }
+  if (!culprits.empty()) return fail("retry");
+  s->bss->period = 1'000'000'000 / options.frequency_hz;
+  s->bss->rows_with_stacks = room.counts / 4 * 3;
+  return {};
 }
 
 int KernelSide::Impl::program_of(const Hook& hook) const {
@@ -170,7 +201,7 @@ int KernelSide::Impl::program_of(const Hook& hook) const {
 Link KernelSide::Impl::attach(const Hook& hook) {
   bpf_program* program = bpf_object__find_program_by_name(skeleton->obj, hook.program);
   LibbpfLog log;
-  return Link(bpf_program__type(program) == BPF_PROG_TYPE_RAW_TRACEPOINT
+  return Link(std::string_view(bpf_program__section_name(program)).starts_with("raw_tp")
                   ? bpf_program__attach_raw_tracepoint(program, hook.where)
                   : bpf_program__attach(program));
 }
@@ -227,6 +258,16 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSideOp
     if (!impl->counts[i].valid() || !impl->stacks[i].valid())
       return fail(LibbpfLog().explain("making the kernel side's tables", errno));
   }
+  impl->counts_in_use = make_table_in_use("counts", impl->counts[0]);
+  impl->stacks_in_use = make_table_in_use("stacks", impl->stacks[0]);
+  if (!impl->counts_in_use.valid() || !impl->stacks_in_use.valid())
+    return fail(LibbpfLog().explain("making the kernel side's tables", errno));
+  // The waits that this takes go on while verifiers are at work. What is not made at once is to be
+  // warmed, both tables of a kind.
+  const int first =
+      is_made_at_once(impl->room.counts) && is_made_at_once(impl->room.stacks) ? 0 : 1;
+  constexpr auto side_by_side = std::launch::async | std::launch::deferred;
+  auto used = std::async(side_by_side, [&] { return impl->put_in_use(first, side_by_side); });
   for (;;) {
     impl->choose(facts);
     const size_t before = impl->refused.size();
@@ -235,9 +276,10 @@ Result<KernelSide> KernelSide::load(const KernelFacts& facts, const KernelSideOp
     else if (impl->refused.size() == before)
       return std::unexpected(r.error());
   }
-  for (const int which : {1, 0}) {
-    if (auto r = impl->use_tables(which, std::launch::async | std::launch::deferred); !r)
-      return std::unexpected(r.error());
+  if (auto r = used.get(); !r) return std::unexpected(r.error());
+  impl->warm_tables();
+  if (impl->active != 0) {
+    if (auto r = impl->use_tables(0, side_by_side); !r) return std::unexpected(r.error());
     impl->warm_tables();
   }
   impl->introduce();
@@ -277,6 +319,7 @@ Result<> KernelSide::attach() {
     m.hook_links.push_back({hook, m.program_of(*hook), std::move(link)});
     attached.insert(hook->need);
   }
+  m.empty.reset();
   // Without hooks there is no pause to wait for, either.
   m.windows = 1;
   m.skeleton->bss->window = m.windows;

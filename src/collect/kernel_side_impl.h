@@ -62,6 +62,7 @@ struct KernelSide::Impl {
     Link link;
   };
   std::vector<HookLink> hook_links;
+  Link empty;  // of what hooks were measured with, until they are attached
   [[nodiscard]] int program_of(const Hook& hook) const;
   Link attach(const Hook& hook);
   static void let_settle();
@@ -80,6 +81,8 @@ struct KernelSide::Impl {
   Room room;
   Fd counts[2];
   Fd stacks[2];
+  Fd counts_in_use;  // tables with the one in use as their entry
+  Fd stacks_in_use;
   int active = 0;
   uint32_t cpus = 0;
   KernelSideOptions options;
@@ -102,6 +105,7 @@ struct KernelSide::Impl {
   void tell_mappings();
   void choose(const KernelFacts& facts);
   Result<> use_tables(int which, std::launch stacks_update, uint32_t rows = 0);
+  Result<> put_in_use(int which, std::launch stacks_update);
   Result<> open_clocks();
   Result<bool> open_clock(uint32_t cpu);
   [[nodiscard]] bool is_sampled(uint32_t cpu) const;

@@ -86,14 +86,17 @@ pk_key idle_row() {
 // before its stack is. Before that, the two updates may go side by side.
 Result<> KernelSide::Impl::use_tables(int which, std::launch stacks_update, uint32_t rows) {
   skeleton->bss->rows = rows;
-  const auto use = [](const bpf_map* outer, const Fd& inner) {
+  return put_in_use(which, stacks_update);
+}
+
+Result<> KernelSide::Impl::put_in_use(int which, std::launch stacks_update) {
+  const auto use = [](const Fd& outer, const Fd& inner) {
     const uint32_t zero = 0;
     const int fd = inner.get();
-    return bpf_map_update_elem(bpf_map__fd(outer), &zero, &fd, BPF_ANY) ? errno : 0;
+    return bpf_map_update_elem(outer.get(), &zero, &fd, BPF_ANY) ? errno : 0;
   };
-  auto second =
-      std::async(stacks_update, [&] { return use(skeleton->maps.stacks, stacks[which]); });
-  const int counts_error = use(skeleton->maps.counts, counts[which]);
+  auto second = std::async(stacks_update, [&] { return use(stacks_in_use, stacks[which]); });
+  const int counts_error = use(counts_in_use, counts[which]);
   const int stacks_error = second.get();
   if (const int error = counts_error ? counts_error : stacks_error)
     return fail_errno("giving the kernel side its tables", error);
@@ -110,7 +113,10 @@ Result<KernelSide::Tables> KernelSide::take() {
   out.taken = m.time.at(taken);
   out.watched_ns = watched_ns(taken);
   out.idle_ns = m.idle_tail(taken);
-  if (auto r = m.use_tables(1 - old, std::launch::deferred); !r) return std::unexpected(r.error());
+  // No samples come at the end: then the two waits may go side by side.
+  const auto stacks_update =
+      enabled() ? std::launch::deferred : std::launch::async | std::launch::deferred;
+  if (auto r = m.use_tables(1 - old, stacks_update); !r) return std::unexpected(r.error());
   if (auto r = read_counts_and_stacks(m.counts[old], m.stacks[old], m.room, Keep::no, out); !r)
     return std::unexpected(r.error());
   if (auto r = read_labels_and_votes(*m.skeleton, Keep::no, out); !r)

@@ -49,7 +49,9 @@ class Recorder {
            RecorderLimits limits = {});
 
   // A later state of the kernel's symbols, for what was not there before: our own programs.
-  void add_kernel_symbols(const KernelSymbols* kernel) { stacks_.add_kernel_symbols(kernel); }
+  void add_kernel_symbols(Stacks::LaterSymbols later) {
+    stacks_.add_kernel_symbols(std::move(later));
+  }
   // A timeline is kept from here on, of slots of `slot_ns`: what is added is in this one, or in
   // equal parts in so many from this one on.
   void begin_slot(uint32_t slot, uint32_t slots, uint64_t slot_ns) {

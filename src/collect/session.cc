@@ -46,12 +46,6 @@ Result<> Session::prepare() {
   side.hooks = options_.hooks;
   side.measure = options_.measure;
   side.mappings = true;
-  // What counts calls tells processes without their programs: those are by what they map, then.
-  const auto maps = options_.calls ? Sideband::Maps::yes : Sideband::Maps::no;
-  auto watching = std::async(std::launch::async | std::launch::deferred, [maps] {
-    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    return Sideband::open(Sideband::ring_bytes_for(static_cast<uint32_t>(cpus)), maps);
-  });
   auto facts = KernelFacts::read();
   if (!facts) return std::unexpected(facts.error());
   facts_.emplace(std::move(*facts));
@@ -69,7 +63,11 @@ Result<> Session::prepare() {
     degraded_.push_back(loaded.error().message);
   const KernelSymbols* names = kernel_symbols_ ? &*kernel_symbols_ : nullptr;
   kernel_->tell_functions(names ? &functions : nullptr);
-  if (auto band = watching.get())
+  // What counts calls tells processes without their programs: those are by what they map, then. It
+  // is opened when the overhead is measured, which has thousands of events for it.
+  const auto maps = options_.calls ? Sideband::Maps::yes : Sideband::Maps::no;
+  const auto cpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  if (auto band = Sideband::open(Sideband::ring_bytes_for(cpus), maps))
     sideband_.emplace(std::move(*band));
   else
     degraded_.push_back(band.error().message +

@@ -69,7 +69,7 @@ class Session {
   std::optional<Child> child_;
   std::vector<std::string> degraded_;
   std::optional<KernelSymbols> kernel_symbols_;
-  std::optional<KernelSymbols> later_symbols_;
+  std::optional<Result<KernelSymbols>> later_symbols_;  // once they were asked for
   UserSymbols user_symbols_;
   Processes processes_;
   std::optional<KernelFacts> facts_;

@@ -114,10 +114,10 @@ Result<> Session::finish(Profile& profile) {
   add_what_has_no_sample(idle_ns_);
   stand_for_all(stopped_);
   fill_meta(profile, stopped_);
-  if (auto symbols = load_bpf_symbols()) {
-    later_symbols_.emplace(std::move(*symbols));
-    recorder_->add_kernel_symbols(&*later_symbols_);
-  }
+  recorder_->add_kernel_symbols([this] {
+    if (!later_symbols_) later_symbols_.emplace(load_bpf_symbols());
+    return *later_symbols_ ? &**later_symbols_ : nullptr;
+  });
   recorder_->finish(profile, selection(processes_, options_.target), options_.stacks_of_others);
   return {};
 }

@@ -139,7 +139,9 @@ Stacks::Frames Stacks::frames_of(const ByNumber& stacks, uint64_t number) const 
 
 const KernelSymbol* Stacks::symbol_of(const Frame& frame) const {
   const KernelSymbol* symbol = kernel_symbols_ ? kernel_symbols_->find(frame.address) : nullptr;
-  return !symbol && later_kernel_ ? later_kernel_->find(frame.address) : symbol;
+  if (symbol || !later_kernel_) return symbol;
+  const KernelSymbols* later = later_kernel_();
+  return later ? later->find(frame.address) : nullptr;
 }
 
 std::string_view Stacks::function(FrameId id) const {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -33,8 +34,10 @@ class Stacks {
 
   Stacks(const KernelSymbols* kernel, UserSymbols& user);
 
-  // A later state of the kernel's symbols, for what was not there before: our own programs.
-  void add_kernel_symbols(const KernelSymbols* kernel) { later_kernel_ = kernel; }
+  // A later state of the kernel's symbols, for what was not there before: our own programs. It is
+  // asked for where an address has no name yet; nullptr: there is none.
+  using LaterSymbols = std::function<const KernelSymbols*()>;
+  void add_kernel_symbols(LaterSymbols later) { later_kernel_ = std::move(later); }
   // Those of one reading of the tables. Stacks of user code can be asked for until the one after
   // the next; those of the kernel's code are there until keep().
   void hand_over(std::span<const RawStack> stacks);
@@ -96,7 +99,7 @@ class Stacks {
   uint64_t resolve(const std::vector<uint64_t>& raw, uint64_t image);
 
   const KernelSymbols* kernel_symbols_;
-  const KernelSymbols* later_kernel_ = nullptr;
+  LaterSymbols later_kernel_;
   UserSymbols& user_symbols_;
   Profile tables_;  // frames, mappings, stacks; of the kernel's frames the address only
   size_t length_ = 0;

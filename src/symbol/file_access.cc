@@ -68,7 +68,9 @@ Result<std::string> read_up_to(int fd, size_t limit, bool* truncated) {
   for (;;) {
     // Room for one byte more than the limit, to see whether there is more.
     if (used == text.size()) {
-      text.resize(std::min(limit + 1, std::max<size_t>(size_t{64} << 10, used * 2)));
+      // Not filled: memory that is not used is not there.
+      text.resize_and_overwrite(std::min(limit + 1, std::max<size_t>(size_t{64} << 10, used * 8)),
+                                [](char*, size_t size) { return size; });
     }
     const ssize_t got = ::read(fd, text.data() + used, text.size() - used);
     if (got < 0 && errno == EINTR) continue;

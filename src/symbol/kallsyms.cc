@@ -144,7 +144,7 @@ struct KernelSymbols::Impl {
   void sort_names();
 };
 
-// Copies the entries, which are text symbols with an address, in order of address.
+// Copies the text symbols that have an address, in order of address.
 void KernelSymbols::Impl::store(std::span<const KernelEntry> entries) {
   std::vector<Key> keys;
   keys.reserve(entries.size());
@@ -152,6 +152,7 @@ void KernelSymbols::Impl::store(std::span<const KernelEntry> entries) {
   std::string_view last_module;
   for (uint32_t i = 0; i < entries.size(); ++i) {
     const KernelEntry& e = entries[i];
+    if (!is_text(e.type) || e.address == 0) continue;
     keys.push_back({e.address, i});
     bytes += e.name.size() + e.module.size();
   }
@@ -226,20 +227,19 @@ Result<KernelSymbols> KernelSymbols::parse(std::string_view kallsyms) {
 }
 
 Result<KernelSymbols> KernelSymbols::from_entries(std::span<const KernelEntry> entries) {
-  std::vector<KernelEntry> text;
-  text.reserve(entries.size());
   bool seen = false;
+  bool shown = false;
   KernelSymbols symbols;
   for (const KernelEntry& entry : entries) {
     if (is_mark(entry)) symbols.impl_->marks.emplace(entry.name, entry.address);
     if (!is_text(entry.type)) continue;
     seen = true;
-    if (entry.address != 0) text.push_back(entry);
+    shown |= entry.address != 0;
   }
   if (!seen) return fail("kernel symbols: there are no text symbols");
-  if (text.empty()) return fail(hidden_message);
-  if (text.size() > UINT32_MAX) return fail("kernel symbols: too many");
-  symbols.impl_->store(text);
+  if (!shown) return fail(hidden_message);
+  if (entries.size() > UINT32_MAX) return fail("kernel symbols: too many");
+  symbols.impl_->store(entries);
   return symbols;
 }
 
