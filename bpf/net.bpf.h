@@ -22,8 +22,10 @@
  *   sending deferred to a softirq                 the socket of the next packet queued; if none
  *                                                 comes, as pk_deferred_sender() guesses
  *
- * The hooks on sending rest while samples do not need them (PK_REST_SENDING): what a softirq does at
- * the end of a task's own sending is then for that task.
+ * Two kinds of hooks rest while hardly any sample needs them (enum pk_rest). While those on packets
+ * do, the packet is the one that the stack is at (packet.bpf.h), its socket the one named last, if the
+ * packet is addressed to it alone, and a packet ends when the kernel's count of packets grows. While
+ * those on sending do, what a softirq does at the end of a task's own sending is for that task.
  *
  * A hook that fires in another context must not settle: each first makes sure that this is still
  * the same run of the same softirq (pk_same_run).

@@ -7,6 +7,8 @@ static __always_inline void pk_net_arm(struct pk_cpu *c, struct pk_place *place,
 				       struct pk_charge *charge, __u32 phase)
 {
 	c->tap = (place->at & PK_AT_TAP) != 0;
+	if (c->resting & PK_REST_PACKETS)
+		c->packets = pk_packets(c);
 	pk_arm(c, charge,
 	       place->at & PK_AT_NAPI_THREAD ? PK_RUNS_UNKNOWN : pk_softirq_runs(c, charge->vec),
 	       phase);
@@ -108,6 +110,8 @@ int pk_net_close(struct pk_cpu *c)
 	} else {
 		if (!c->guess)
 			pk_net_vote(c, c->object, &c->charge);
+		if (c->object == PK_UNWATCHED_PARTY)
+			c->stats.needed_packets++;
 		pk_charge_party(c, &c->charge, c->object,
 				c->guess ? PK_BASIS_PROVISIONAL : PK_BASIS_OWNER);
 	}
@@ -178,16 +182,103 @@ static __noinline int pk_as_last_received(struct pk_cpu *c)
 	return 0;
 }
 
+/* In a packet that is not known: for the socket that a hook names before it ends, or for nobody. */
+static __always_inline void pk_net_at_unknown(struct pk_cpu *c)
+{
+	c->packet = 0;
+	c->datagram = 0;
+	c->object = PK_UNWATCHED_PARTY;
+	c->listener = 0;
+	c->waits = 0;
+	c->guess = 1;
+	c->shared = 0;
+}
+
+/*
+ * The sockets that samples have met by the port of UDP that their packets were addressed to. Several
+ * may share a port; that one has it alone is believed if only that one is met, again and again.
+ */
+enum {
+	PK_PORTS = 64,
+	PK_ALONE = 8, /* met so often */
+	PK_NOT_ALONE = -256, /* from here on if another was met */
+};
+
+static struct {
+	__u64 object;
+	__u64 sk;
+	__s64 met;
+} ports[PK_PORTS] = {};
+
+static __always_inline bool pk_has_port_alone(__u64 object, __u64 sk)
+{
+	__u32 at = object >> 8 & (PK_PORTS - 1);
+	__s64 met = 0;
+
+	if (pk_sock_is_alone(sk))
+		return true;
+	if (ports[at].object == object) {
+		met = ports[at].met;
+		if (ports[at].sk != sk)
+			met = PK_NOT_ALONE;
+	}
+	ports[at].object = object;
+	ports[at].sk = sk;
+	ports[at].met = met + (met < PK_ALONE);
+	return met >= PK_ALONE;
+}
+
+/*
+ * Does the stack say for which packet the CPU is at work, and is it known whom what is addressed so is
+ * for? Then the hook at every packet is not needed for this sample. While it rests the last socket stays
+ * where it was, and is forgotten here if it is not the packet's.
+ */
+static __always_inline bool pk_packet_is_told(struct pk_cpu *c, struct pk_place *place)
+{
+	struct pk_packet_info *info = pk_info(c);
+
+	/* Once a socket has the packet it may be freed already: joined with another, or read. */
+	if (place->at & PK_AT_NAMED && c->sk && config.packets)
+		return true;
+	if (!config.packets || !place->packet || place->at & PK_AT_TAP)
+		return false;
+	if (!(c->resting & PK_REST_PACKETS) && place->packet != c->skb)
+		return false;
+	pk_parse_packet(place->packet, false, info);
+	if (!info->object || info->shared || info->datagram)
+		return false;
+	if (c->resting & PK_REST_PACKETS && !pk_is_addressed_to(info, c->sk))
+		c->sk = 0;
+	return !c->sk || info->waits ||
+	       (pk_is_addressed_to(info, c->sk) && pk_has_port_alone(info->object, c->sk));
+}
+
+/* Samples of a packet on its way to being passed on, for one that meets it there. */
+enum { PK_WAY_UP = 4 };
+
 /* Inside the processing of a received packet. */
 static __always_inline int pk_net_sample_packet(struct pk_cpu *c, struct pk_place *place,
 						struct pk_charge *charge)
 {
+	bool told = pk_packet_is_told(c, place), passed_on, tap, tcp;
 	struct sock *sk = (void *)c->sk;
-	bool passed_on = !sk && place->at & PK_AT_TRANSMIT, tap;
 
+	tcp = sk ? BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP : told && pk_info(c)->waits;
+	passed_on = !sk && place->at & PK_AT_TRANSMIT;
+	/* A packet that is passed on takes its account along, from samples that do not show it yet. */
+	c->stats.needed_packets += passed_on			      ? PK_WAY_UP :
+				   c->resting & PK_REST_PACKETS ? 0 :
+								  !told;
 	/* Who sends over a connection takes what was done for it. */
-	c->stats.needed_sending +=
-		passed_on || (sk && BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP);
+	c->stats.needed_sending += passed_on ? PK_WAY_UP : tcp;
+	if (c->resting & PK_REST_PACKETS) {
+		c->skb = place->packet;
+		if (!told) {
+			pk_net_arm(c, place, charge, PK_PHASE_PACKET);
+			pk_net_at_unknown(c);
+			return 0;
+		}
+	}
 	if (c->resting & PK_REST_SENDING && passed_on)
 		return pk_charge_nobody(c, charge, PK_UNWATCHED);
 	tap = sk && BPF_CORE_READ(sk, __sk_common.skc_family) == AF_PACKET;
@@ -203,6 +294,7 @@ static __always_inline int pk_net_sample_packet(struct pk_cpu *c, struct pk_plac
 
 			pk_parse_packet(c->skb, false, info);
 			charge->reason = PK_FORWARDED;
+			c->stats.needed_packets++;
 			pk_hash(c, pk_packet_object(c->skb, info), charge);
 			return 0;
 		}
@@ -287,6 +379,7 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 
 		object = pk_handed_over(c->skb, info);
 		charge->reason = info->reason;
+		c->stats.needed_packets += !info->waits;
 		return pk_hash(c, object, charge);
 	}
 	c->object = 0;
@@ -350,7 +443,7 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 			}
 		}
 		/* This loop runs for packets only: if none comes, the last one was this run's. */
-		if (place->at & PK_AT_BACKLOG)
+		if (place->at & PK_AT_BACKLOG && !(c->resting & PK_REST_PACKETS))
 			pk_as_last_received(c);
 	}
 	pk_net_arm(c, place, charge, phase);

@@ -19,9 +19,13 @@ static __noinline int pk_handover_slow(struct pk_cpu *c, __u64 skb)
 		pk_net_close(c);
 	} else if (c->armed == PK_PHASE_BEFORE || c->armed == PK_PHASE_ENTRY) {
 		object = pk_handed_over(skb, info);
-		c->charge.vec = PK_VEC_NET_RX;
-		c->charge.reason = info->reason;
-		pk_net_settle(c, object);
+		if (!info->waits)
+			c->stats.needed_packets++;
+		if (info->waits || !(c->resting & PK_REST_PACKETS)) {
+			c->charge.vec = PK_VEC_NET_RX;
+			c->charge.reason = info->reason;
+			pk_net_settle(c, object);
+		}
 	}
 	pk_leave(c);
 	return 0;
@@ -200,10 +204,15 @@ static __noinline int pk_drop_slow(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 	};
 	struct pk_packet_info *info = pk_info(c);
 	__u64 *owner, object;
+	bool first;
 
 	if (!c || !pk_enter(c))
 		return 0;
-	if (!c->armed || c->packet != skb) {
+	/* While no hook says which packet it is: one that got to a socket is the one that was waited for. */
+	first = rx_sk && c->resting & PK_REST_PACKETS && !c->packet &&
+		(c->armed == PK_PHASE_BEFORE || c->armed == PK_PHASE_ENTRY ||
+		 c->armed == PK_PHASE_PACKET);
+	if (!c->armed || (c->packet != skb && !first)) {
 		/* Thrown away before it was processed: what it carried is for nobody. */
 		pk_parse_packet(skb, false, info);
 		object = pk_packet_object(skb, info);
@@ -211,7 +220,7 @@ static __noinline int pk_drop_slow(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 			pk_attribute(c, object, &nobody);
 	} else if (!pk_same_run(c)) {
 		pk_net_close(c);
-	} else if (c->armed == PK_PHASE_PACKET) {
+	} else if (c->armed == PK_PHASE_PACKET || first) {
 		if (rx_sk) {
 			/* Thrown away at a socket (its buffer is full): still work for it. */
 			pk_net_settle(c, pk_sock_object(rx_sk));

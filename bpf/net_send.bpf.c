@@ -26,6 +26,7 @@ static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 			/* Its receiver may be on this machine: then it brings the account there. */
 			pk_parse_packet(skb, false, info);
 			c->charge.reason = PK_FORWARDED;
+			c->stats.needed_packets++;
 			pk_net_settle(c, pk_packet_object(skb, info));
 		}
 		break;

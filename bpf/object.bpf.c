@@ -54,6 +54,34 @@ __u64 pk_sock_object(__u64 skp)
 	return pk_tcp_object(net, local, remote, portpair);
 }
 
+int pk_is_addressed_to(struct pk_packet_info *info, __u64 skp)
+{
+	struct sock *sk = (void *)skp;
+	struct in6_addr l6;
+	__u64 local, net;
+	__u16 family;
+
+	if (!info || !info->object || !skp)
+		return 0;
+	family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	if (family != AF_INET && family != AF_INET6)
+		return 0;
+	if (info->waits) /* TCP: its number is its address */
+		return pk_sock_object(skp) == info->object;
+	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_UDP)
+		return 0;
+	net = (__u64)BPF_CORE_READ(sk, __sk_common.skc_net.net);
+	if (pk_udp_port_object(net, BPF_CORE_READ(sk, __sk_common.skc_num)) != info->object)
+		return 0;
+	if (family == AF_INET) {
+		local = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+	} else {
+		BPF_CORE_READ_INTO(&l6, sk, __sk_common.skc_v6_rcv_saddr);
+		local = pk_fold_v6(l6.in6_u.u6_addr32);
+	}
+	return !local || local == info->local;
+}
+
 struct pk_ports {
 	__be16 source;
 	__be16 dest;

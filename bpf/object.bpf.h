@@ -117,6 +117,22 @@ static __always_inline bool pk_sock_of_kernel(__u64 skp)
  */
 int pk_parse_packet(__u64 skbp, __u32 at_data, struct pk_packet_info *info);
 
+/* Is a packet with these addresses for this socket? A socket of UDP: as far as port and address say. */
+int pk_is_addressed_to(struct pk_packet_info *info, __u64 skp);
+
+/*
+ * Whether no other socket of UDP may have the same port and address, so that what is addressed to them
+ * is this one's.
+ */
+static __always_inline bool pk_sock_is_alone(__u64 skp)
+{
+	struct sock *sk = (void *)skp;
+
+	return !BPF_CORE_READ_BITFIELD_PROBED(sk, __sk_common.skc_reuse) &&
+	       !BPF_CORE_READ_BITFIELD_PROBED(sk, __sk_common.skc_reuseport) &&
+	       !BPF_CORE_READ(sk, __sk_common.skc_bound_dev_if);
+}
+
 /*
  * The number of a packet with an account of its own, which it carries from one CPU to another or
  * through a bridge. Buffers' addresses come round again at once, so what the packet is addressed

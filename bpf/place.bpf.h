@@ -30,12 +30,16 @@ enum {
 	PK_AT_CALL_TIMER = 1 << PK_FN_CALL_TIMER,
 	PK_AT_COMPLETE = 1 << PK_FN_COMPLETE,
 	PK_AT_RECLAIM = 1 << PK_FN_RECLAIM,
+	PK_AT_NAMED = 1 << PK_FN_NAMED,
 	PK_AT_HOOK = 1 << PK_FN_HOOK,
 	PK_AT_PUT_OFF = 1 << PK_FN_PUT_OFF,
 };
 
 /* Frames beyond the softirq loop that are looked at: was it entered from sending? */
 enum { PK_LOOK_BEYOND = 8 };
+
+/* A program that is attached to a function's entry is called by its first bytes. */
+enum { PK_ENTRY_BYTES = 16 };
 
 /* At most so many of them are those of the interrupt at whose end softirqs run. */
 enum { PK_INTERRUPT_FRAMES = 4 };
@@ -106,9 +110,13 @@ static long pk_place_frame(__u32 i, struct pk_walk *walk)
 			p->at |= PK_AT_QDISC;
 		return 0;
 	}
+	if (class == PK_FN_NAMED && (!i || p->at & PK_AT_HOOK || ip < f->start + PK_ENTRY_BYTES))
+		return 0; /* the hook may be still to come, or at work */
 	p->at |= 1 << (class & 31);
 	if (class == PK_FN_UNLOCK)
 		p->unlock = i + 1;
+	if (class == PK_FN_RECEIVE)
+		p->receive = f->arg ? 0 : i + 1; /* of a list's packets it does not say which */
 	if (class == PK_FN_SOFTIRQ || class == PK_FN_NAPI_THREAD) {
 		if (class == PK_FN_NAPI_THREAD)
 			p->vec = PK_VEC_NET_RX;

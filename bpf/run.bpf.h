@@ -79,11 +79,27 @@ static __always_inline void pk_arm(struct pk_cpu *c, struct pk_charge *charge, _
 	c->armed = phase;
 }
 
+/* How many packets this CPU has received. */
+static __always_inline __u32 pk_packets(struct pk_cpu *c)
+{
+	__u32 packets = 0;
+
+	bpf_probe_read_kernel(&packets, sizeof(packets), (void *)(c->percpu + config.packets));
+	return packets;
+}
+
+/* No hook says where a packet ends while those rest: by their number. */
+static __always_inline bool pk_same_packet(struct pk_cpu *c)
+{
+	return !(c->resting & PK_REST_PACKETS) || c->armed != PK_PHASE_PACKET ||
+	       pk_packets(c) == c->packets;
+}
+
 static __always_inline bool pk_same_run(struct pk_cpu *c)
 {
 	__u32 runs;
 
-	if (bpf_get_current_task() != c->task)
+	if (bpf_get_current_task() != c->task || !pk_same_packet(c))
 		return false;
 	if (c->runs == PK_RUNS_UNKNOWN)
 		return true;

@@ -15,6 +15,7 @@
 #include "interrupt.bpf.h"
 #include "kernel_stack.bpf.h"
 #include "net.bpf.h"
+#include "packet.bpf.h"
 #include "party.bpf.h"
 #include "place.bpf.h"
 #include "run.bpf.h"
@@ -126,9 +127,22 @@ static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charg
 	c->run_stolen += took;
 }
 
-static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *place,
+/* Work that a hook names. */
+static __always_inline void pk_sample_hooked(struct pk_cpu *c, struct pk_scratch *s,
+					     struct pk_charge *charge)
+{
+	struct pk_place *place = &s->place;
+
+	if (place->at & PK_AT_RECEIVE)
+		place->packet = pk_packet_on_stack(s, c->resting & PK_REST_PACKETS ? 0 : c->skb);
+	pk_net_sample(c, place, charge);
+}
+
+static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_scratch *s,
 					    struct pk_charge *charge)
 {
+	struct pk_place *place = &s->place;
+
 	charge->kind = PK_SOFTIRQ;
 	charge->vec = place->vec;
 	if (place->unlock == 1)
@@ -137,7 +151,7 @@ static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *p
 	case PK_VEC_NET_RX:
 	case PK_VEC_NET_TX:
 	case PK_VEC_NONE:
-		pk_net_sample(c, place, charge);
+		pk_sample_hooked(c, s, charge);
 		return;
 	case PK_VEC_HRTIMER:
 	case PK_VEC_TASKLET:
@@ -149,7 +163,7 @@ static __always_inline void pk_sample_async(struct pk_cpu *c, struct pk_place *p
 		 */
 		if (place->at & (PK_AT_TIMER | PK_AT_SEND | PK_AT_TRANSMIT) ||
 		    place->vec == PK_VEC_HRTIMER || place->vec == PK_VEC_TASKLET) {
-			pk_net_sample(c, place, charge);
+			pk_sample_hooked(c, s, charge);
 			return;
 		}
 		if (place->vec == PK_VEC_TIMER) {
@@ -355,7 +369,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 			c->stats.no_kstack++;
 		}
 		if (place->async) {
-			pk_sample_async(c, place, charge);
+			pk_sample_async(c, s, charge);
 			goto out;
 		}
 		if (task->pid == 0) {

@@ -21,6 +21,7 @@ struct pk_slot slots[PK_SLOTS] = {};
 __u32 slot_tags[PK_SLOTS] = {};
 struct pk_note notes[PK_NOTE_TABLES * PK_NOTES] = {};
 __u64 unwinds[PK_UNWINDS] = {};
+struct pk_packet_frame packet_frames[PK_FUNCTIONS] = {};
 volatile __u64 started = 0;
 volatile __u64 stopped = 0;
 volatile __u64 period = 0;

@@ -22,6 +22,9 @@ struct pk_place {
 	__u32 beyond; /* frames looked at after it */
 	__u32 at;     /* PK_AT_*, of the asynchronous part */
 	__u32 unlock; /* 1 + the frame of PK_FN_UNLOCK, 0 for none */
+	__u32 receive; /* the same of the outermost PK_FN_RECEIVE, if that is of one packet */
+	__u32 pad2;
+	__u64 packet; /* that it is at, as the stack has it; 0: not known */
 	__u8 vec;
 	__u8 inline_send; /* the softirq runs at the end of the task's own sending */
 	__u8 async;
@@ -182,6 +185,7 @@ extern struct pk_slot slots[PK_SLOTS];
 extern __u32 slot_tags[PK_SLOTS];
 extern struct pk_note notes[PK_NOTE_TABLES * PK_NOTES];
 extern __u64 unwinds[PK_UNWINDS];
+extern struct pk_packet_frame packet_frames[PK_FUNCTIONS];
 extern volatile __u64 started; /* ktime of the start: a first sample stands for the time since; 0: none counts */
 extern volatile __u64 stopped; /* ktime of the end, for those who come to read later; 0: it goes on */
 extern volatile __u64 period; /* ns between samples now */

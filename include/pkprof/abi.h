@@ -297,8 +297,9 @@ struct pk_vote {
 
 /* Hooks that are off while samples do not need them (src/collect/rest.h). */
 enum pk_rest {
-	PK_REST_SENDING = 1, /* on packets that are sent */
-	PK_REST_TAKING = 2,  /* on data that is taken from sockets other than TCP's */
+	PK_REST_PACKETS = 1, /* on received packets: the stack says which packet it is */
+	PK_REST_SENDING = 2, /* on packets that are sent */
+	PK_REST_TAKING = 4,  /* on data that is taken from sockets other than TCP's */
 };
 
 /* Functions whose frames tell the sampler where in asynchronous work it is. */
@@ -307,7 +308,7 @@ enum pk_function_class {
 	PK_FN_SOFTIRQ,     /* the loop over the vectors: everything below it is someone else's */
 	PK_FN_NAPI_THREAD, /* the same for a threaded NAPI */
 	PK_FN_ACTION,      /* a vector's function; .arg is the vector */
-	PK_FN_RECEIVE,     /* protocol processing of one packet, or of a list of them */
+	PK_FN_RECEIVE,     /* protocol processing of one packet; .arg: of a list of them */
 	PK_FN_TAP,         /* delivery to a packet socket */
 	PK_FN_TRANSMIT,    /* a packet on its way out */
 	PK_FN_TIMER,       /* a socket's timer; .arg is an enum pk_timer */
@@ -324,6 +325,7 @@ enum pk_function_class {
 	PK_FN_COMPLETE,    /* the end of a disk request */
 	PK_FN_RECLAIM,     /* running what was put off until no one could use it any more (RCU) */
 	PK_FN_SYSCALL,     /* the first function of every system call */
+	PK_FN_NAMED,       /* what it calls comes after the hook that names the packet's socket */
 	PK_FN_HOOK,        /* around a program on a tracepoint */
 	PK_FN_PUT_OFF,     /* queued work that RCU's callbacks queue, mostly: the rest of an end */
 	PK_FN_CLASSES,
@@ -389,6 +391,7 @@ struct pk_config {
 	__u64 preempt_count;
 	__u64 softirq_pending;
 	__u64 cpustat;
+	__u64 packets;            /* received on a CPU */
 	__u64 share_calls;        /* functions that CPUs call for one another: by votes, not by notes */
 	__u64 measure;            /* all of the time, by entry and exit */
 	__u64 threads;            /* labels are threads', not processes' */
@@ -427,7 +430,8 @@ struct pk_stats {
 	__u64 labels_full;
 	__u64 votes_full;
 	__u64 network;        /* samples of what the network's hooks name */
-	__u64 needed_sending; /* of them, that needed the hooks of PK_REST_SENDING */
+	__u64 needed_packets; /* of them, that needed the hooks of PK_REST_PACKETS, about, */
+	__u64 needed_sending; /* and those of PK_REST_SENDING */
 	__u64 taken_in_vain;  /* a socket was asked for data and had none */
 	__u64 calls;           /* counted */
 	__u64 calls_lost;      /* that found no place in the tables */

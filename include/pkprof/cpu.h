@@ -17,6 +17,12 @@ enum {
 	PK_CALLS_PENDING = 128,  /* calls in a softirq whose party is not known yet; a power of two */
 };
 
+/* Of a function that is known by address: which word of its frame is the packet; see bpf/packet.bpf.h. */
+struct pk_packet_frame {
+	__u32 word;
+	__u32 found; /* there, so often more than not */
+};
+
 /* A label that is fresh in its table. */
 struct pk_told {
 	__u64 label;
@@ -85,7 +91,7 @@ struct pk_cpu {
 	__u8 shared;     /* packet for several receivers: split among them */
 	__u8 waits;      /* .object has a consumer to come: it may stay on account */
 	__u8 guess;      /* .object is no more than likely */
-	__u32 pad3;
+	__u32 packets;   /* received on this CPU, in PK_PHASE_PACKET while their hooks rest */
 
 	__u64 rare_hits; /* runs of hooks that no budget turns off */
 	__u64 disk_hits; /* of those on disk requests */

@@ -23,6 +23,10 @@ constexpr uint64_t cost_window_ns = 10'000'000;
 constexpr uint64_t first_cost_interval_ns = 1'000'000'000;  // twice as long each time, up to
 constexpr uint64_t longest_cost_interval_ns = 10'000'000'000;
 
+// Of samples of received packets, whose packet the stack may not say: the socket that is named next
+// tells for most of these.
+constexpr uint64_t maybe_told = 16;
+
 }  // namespace
 
 BudgetKeeper::BudgetKeeper(KernelSide& kernel, const Options& options, HookOverhead overhead)
@@ -38,6 +42,7 @@ BudgetKeeper::BudgetKeeper(KernelSide& kernel, const Options& options, HookOverh
 void BudgetKeeper::begin() {
   const uint64_t now = monotonic_ns();
   windows_.emplace(options_.calls ? 1 : options_.budget, now, now);
+  packets_.emplace(maybe_told);
   sending_.emplace();
   windows_->begin(now, spent_ns());
   look();
@@ -68,8 +73,10 @@ void BudgetKeeper::look_at_rest(uint64_t now) {
   if (options_.calls) return;
   const pk_stats stats = kernel_.stats();
   uint32_t resting = 0;
+  if (packets_->look(stats.network, stats.needed_packets)) resting |= PK_REST_PACKETS;
   if (sending_->look(stats.network, stats.needed_sending)) resting |= PK_REST_SENDING;
   if (taking_.look(stats.taken_in_vain, now)) resting |= PK_REST_TAKING;
+  resting = kernel_.may_rest(resting);
   if (resting == kernel_.resting()) return;
   cost_.close();  // turning hooks on and off is not to be timed
   unhooked_ += kernel_.rest(resting);

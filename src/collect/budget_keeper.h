@@ -56,7 +56,8 @@ class BudgetKeeper {
   Options options_;
   CostMeter cost_;
   std::optional<Windows> windows_;
-  std::optional<Rest> sending_;  // hooks that may rest
+  std::optional<Rest> packets_;  // hooks that may rest
+  std::optional<Rest> sending_;
   RestInVain taking_;
   std::vector<uint64_t> process_ns_;  // of this process, by the CPU that it was met on
   uint64_t next_ = 0;

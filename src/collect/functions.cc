@@ -63,7 +63,7 @@ constexpr Known known_functions[] = {
     {"bpf_map_free_deferred", PK_FN_PUT_OFF, 0},
     {"__netif_receive_skb_core", PK_FN_RECEIVE, 0},
     {"__netif_receive_skb_one_core", PK_FN_RECEIVE, 0},
-    {"__netif_receive_skb_list_core", PK_FN_RECEIVE, 0},
+    {"__netif_receive_skb_list_core", PK_FN_RECEIVE, 1},
     {"packet_rcv", PK_FN_TAP, 0},
     {"packet_rcv_fanout", PK_FN_TAP, 0},
     {"packet_rcv_spkt", PK_FN_TAP, 0},
@@ -72,6 +72,8 @@ constexpr Known known_functions[] = {
     {"udpv6_queue_rcv_skb", PK_FN_DELIVER, 0},
     {"udp_queue_rcv_one_skb", PK_FN_DELIVER, 0},
     {"udpv6_queue_rcv_one_skb", PK_FN_DELIVER, 0},
+    {"sock_def_readable", PK_FN_NAMED, 0},
+    {"tcp_rcv_established", PK_FN_NAMED, 0},
     {"bpf_trace_run1", PK_FN_HOOK, 0},  // by how many arguments the tracepoint has
     {"bpf_trace_run2", PK_FN_HOOK, 0},
     {"process_backlog", PK_FN_BACKLOG, 0},

@@ -73,7 +73,8 @@ constexpr Need needs[] = {
 };
 
 constexpr Hook hooks[] = {
-    {"pk_netif_receive_skb", packets, "netif_receive_skb", 1, false, 0, HookGroup::work},
+    {"pk_netif_receive_skb", packets, "netif_receive_skb", 1, false, 0, HookGroup::work,
+     PK_REST_PACKETS},
     {"pk_napi_gro_receive", drivers, "napi_gro_receive_entry", 1, false, 0, HookGroup::work},
     {"pk_sk_data_ready", sockets, "sk_data_ready", 1, false, 0, HookGroup::work},
     {"pk_sock_def_readable", sockets, "sock_def_readable", 0, true, 1, HookGroup::work},

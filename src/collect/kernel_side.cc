@@ -148,6 +148,7 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   s->rodata->config.kernel_stat = facts.percpu_offset("kstat");
   s->rodata->config.preempt_count = facts.preempt_count_offset();
   s->rodata->config.softirq_pending = facts.softirq_pending_offset();
+  s->rodata->config.packets = facts.percpu_offset("softnet_data", "processed");
   s->rodata->config.cpustat = facts.percpu_offset("kernel_cpustat");
   s->rodata->config.measure = options.measure;
   s->rodata->config.share_calls = std::ranges::none_of(
@@ -384,6 +385,17 @@ Result<size_t> KernelSide::attach_hooks_again() {
   return failed;
 }
 
+// Without hooks that name sockets, the socket named last is not the packet's that the stack is at.
+uint32_t KernelSide::may_rest(uint32_t which) const {
+  const auto attached = [this](std::string_view program) {
+    return std::ranges::any_of(impl_->hook_links,
+                               [&](const Impl::HookLink& h) { return program == h.hook->program; });
+  };
+  const bool named = attached("pk_tcp_probe") &&
+                     (attached("pk_sk_data_ready") || attached("pk_sock_def_readable"));
+  return named ? which : which & ~static_cast<uint32_t>(PK_REST_PACKETS);
+}
+
 uint32_t KernelSide::resting() const {
   return impl_->skeleton->bss->resting;
 }
@@ -391,16 +403,17 @@ uint32_t KernelSide::resting() const {
 size_t KernelSide::rest(uint32_t which) {
   Impl& m = *impl_;
   auto& bss = *m.skeleton->bss;
+  const uint32_t resting = may_rest(which);
   size_t failed = 0;
   for (Impl::HookLink& h : m.hook_links) {
-    if (!(h.hook->rest & bss.resting & ~which)) continue;
+    if (!(h.hook->rest & bss.resting & ~resting)) continue;
     h.link = m.attach(*h.hook);
     if (!h.link) ++failed;
   }
-  bss.resting = which;
+  bss.resting = resting;
   m.let_settle();
   for (Impl::HookLink& h : m.hook_links)
-    if (h.hook->rest & which) h.link.reset();
+    if (h.hook->rest & resting) h.link.reset();
   return failed;
 }
 

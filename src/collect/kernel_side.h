@@ -79,10 +79,11 @@ class KernelSide {
   // attached again.
   void detach_hooks();
   Result<size_t> attach_hooks_again();
-  // Of the hooks, enum pk_rest: those that rest.
+  // Of the hooks, enum pk_rest: those that may rest here, and those that do.
+  [[nodiscard]] uint32_t may_rest(uint32_t which) const;
   [[nodiscard]] uint32_t resting() const;
-  // These are to rest from now on, and no others: the sampler does without them. Returns how many
-  // of the others could not be attached again.
+  // Those that may of these are to rest from now on, and no others: the sampler does without them.
+  // Returns how many of the others could not be attached again.
   size_t rest(uint32_t which);
   // Counting begins, or goes on.
   Result<> enable();

@@ -35,19 +35,26 @@ TEST(Rest, HooksThatAreNeededStayOn) {
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(r.goes_on(100, 1));
 }
 
-TEST(Rest, OneSampleThatNeedsThemWakesThem) {
+TEST(Rest, OneSampleInManyIsNotWorthAHook) {
   Recording r;
   EXPECT_TRUE(r.goes_on(100, 0));
-  EXPECT_FALSE(r.goes_on(1000, 1));
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(r.goes_on(1000, 1));
+}
+
+TEST(Rest, MoreThanThatWakeThem) {
+  Recording r;
+  EXPECT_TRUE(r.goes_on(100, 0));
+  EXPECT_TRUE(r.goes_on(100, 1)) << "that one may be all";
+  EXPECT_FALSE(r.goes_on(100, 1));
 }
 
 TEST(Rest, HooksThatWereNeededAfterAllRestLater) {
   Recording r;
   EXPECT_TRUE(r.goes_on(100, 0));
-  EXPECT_FALSE(r.goes_on(100, 1));
+  EXPECT_FALSE(r.goes_on(100, 10));
   EXPECT_FALSE(r.goes_on(100, 0)) << "nobody can be sure yet";
   EXPECT_TRUE(r.goes_on(100, 0));
-  EXPECT_FALSE(r.goes_on(1, 1));
+  EXPECT_FALSE(r.goes_on(10, 10));
   EXPECT_FALSE(r.goes_on(1000, 0)) << "each time less so";
   EXPECT_TRUE(r.goes_on(1000, 0));
 }
