@@ -90,6 +90,7 @@ static __always_inline int pk_net_hash(struct pk_cpu *c, __u64 object, struct pk
 
 static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)
 {
+	c->untold = 0;
 	if (c->charge.samples)
 		pk_net_hash(c, object, &c->charge);
 	if (c->charge.vec == PK_VEC_TASKLET)

@@ -7,6 +7,7 @@ static __always_inline void pk_net_arm(struct pk_cpu *c, struct pk_place *place,
 				       struct pk_charge *charge, __u32 phase)
 {
 	c->tap = (place->at & PK_AT_TAP) != 0;
+	c->untold = 0;
 	if (c->resting & PK_REST_PACKETS)
 		c->packets = pk_packets(c);
 	pk_arm(c, charge,
@@ -98,6 +99,8 @@ int pk_net_close(struct pk_cpu *c)
 
 	if (!c)
 		return 0;
+	c->stats.needed_packets += c->untold;
+	c->untold = 0;
 	heir = pk_net_heir(c);
 	if (!c->charge.samples) {
 		/* Nothing but what the packet brought along. */
@@ -110,8 +113,6 @@ int pk_net_close(struct pk_cpu *c)
 	} else {
 		if (!c->guess)
 			pk_net_vote(c, c->object, &c->charge);
-		if (c->object == PK_UNWATCHED_PARTY)
-			c->stats.needed_packets++;
 		pk_charge_party(c, &c->charge, c->object,
 				c->guess ? PK_BASIS_PROVISIONAL : PK_BASIS_OWNER);
 	}
@@ -266,9 +267,10 @@ static __always_inline int pk_net_sample_packet(struct pk_cpu *c, struct pk_plac
 	tcp = sk ? BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP : told && pk_info(c)->waits;
 	passed_on = !sk && place->at & PK_AT_TRANSMIT;
 	/* A packet that is passed on takes its account along, from samples that do not show it yet. */
-	c->stats.needed_packets += passed_on			      ? PK_WAY_UP :
-				   c->resting & PK_REST_PACKETS ? 0 :
-								  !told;
+	if (passed_on)
+		c->stats.needed_packets += PK_WAY_UP;
+	else if (!(c->resting & PK_REST_PACKETS))
+		c->stats.needed_packets += sk && !told;
 	/* Who sends over a connection takes what was done for it. */
 	c->stats.needed_sending += passed_on ? PK_WAY_UP : tcp;
 	if (c->resting & PK_REST_PACKETS) {
@@ -276,6 +278,7 @@ static __always_inline int pk_net_sample_packet(struct pk_cpu *c, struct pk_plac
 		if (!told) {
 			pk_net_arm(c, place, charge, PK_PHASE_PACKET);
 			pk_net_at_unknown(c);
+			c->untold = 1;
 			return 0;
 		}
 	}
@@ -304,6 +307,7 @@ static __always_inline int pk_net_sample_packet(struct pk_cpu *c, struct pk_plac
 		}
 	}
 	pk_net_arm(c, place, charge, PK_PHASE_PACKET);
+	c->untold = !told && !passed_on;
 	pk_net_address(c, c->skb, false);
 	if (place->at & PK_AT_DELIVER)
 		c->shared = 0; /* already in the delivery to one of them */

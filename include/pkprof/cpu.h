@@ -91,6 +91,7 @@ struct pk_cpu {
 	__u8 shared;     /* packet for several receivers: split among them */
 	__u8 waits;      /* .object has a consumer to come: it may stay on account */
 	__u8 guess;      /* .object is no more than likely */
+	__u32 untold;    /* in PK_PHASE_PACKET: without the hook on packets only a socket's could name it */
 	__u32 packets;   /* received on this CPU, in PK_PHASE_PACKET while their hooks rest */
 
 	__u64 rare_hits; /* runs of hooks that no budget turns off */

@@ -23,10 +23,6 @@ constexpr uint64_t cost_window_ns = 10'000'000;
 constexpr uint64_t first_cost_interval_ns = 1'000'000'000;  // twice as long each time, up to
 constexpr uint64_t longest_cost_interval_ns = 10'000'000'000;
 
-// Of samples of received packets, whose packet the stack may not say: the socket that is named next
-// tells for most of these.
-constexpr uint64_t maybe_told = 16;
-
 }  // namespace
 
 BudgetKeeper::BudgetKeeper(KernelSide& kernel, const Options& options, HookOverhead overhead)
@@ -42,7 +38,7 @@ BudgetKeeper::BudgetKeeper(KernelSide& kernel, const Options& options, HookOverh
 void BudgetKeeper::begin() {
   const uint64_t now = monotonic_ns();
   windows_.emplace(options_.calls ? 1 : options_.budget, now, now);
-  packets_.emplace(maybe_told);
+  packets_.emplace();
   sending_.emplace();
   windows_->begin(now, spent_ns());
   look();

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t most_to_be_sure = 100'000;
 // Samples that need a hook while it rests are UNCLAIMED.
-constexpr uint64_t hardly_any = 512;  // one in so many
+constexpr uint64_t hardly_any = 256;  // one in so many
 constexpr uint64_t many_samples = 10'000;
 
 // Runs in vain, a second, that are dearer than what is learned from the others: a percent of a CPU.
@@ -26,13 +26,13 @@ bool Rest::look(uint64_t samples, uint64_t needed) {
   const uint64_t seen = samples - samples_;
   const uint64_t these = needed - needed_;
   if (rests_) {
-    rests_ = these <= 1 || these * hardly_any <= 2 * seen;
+    rests_ = these <= 1 || these * hardly_any <= seen;
     if (!rests_) enough_ = std::min(enough_ * 8, most_to_be_sure);
     if (!rests_ || seen >= many_samples) begin(samples, needed);
     return rests_;
   }
   if (seen < enough_) return false;
-  rests_ = these * promising_ <= seen;
+  rests_ = these * hardly_any <= seen;
   begin(samples, needed);
   return rests_;
 }

@@ -9,9 +9,6 @@ namespace pkprof {
 
 class Rest {
  public:
-  // While the hooks are on, more may seem to need them than do while they rest: they are tried
-  // where no more than one sample in `promising` seems to.
-  explicit Rest(uint64_t promising = 512) : promising_(promising) {}
   // Samples up to now of what the hooks may be needed for, and those of them that did need them.
   // Returns whether the hooks may rest from now on: hardly any sample needs them. Each time that
   // more need them after all it takes longer to be sure again.
@@ -20,10 +17,9 @@ class Rest {
  private:
   void begin(uint64_t samples, uint64_t needed);
 
-  uint64_t promising_;
   uint64_t samples_ = 0;  // up to the begin of what is looked at
   uint64_t needed_ = 0;
-  uint64_t enough_ = 24;  // samples, to be sure
+  uint64_t enough_ = 192; // samples, to be sure
   bool rests_ = false;
 };
 

@@ -100,6 +100,11 @@ TEST_P(StatLoads, TimeAgreesWithProcStat) {
   EXPECT_LE(passed.idle / by_proc, idle + interrupted + exact);
   uint64_t user_ns = 0;
   for (const Process& p : report.processes) user_ns += p.user_ns;
+  // What interrupts take of user code is user time to it, too: those of the sampling clock are some
+  // hundredths of a CPU on a virtual machine.
+  const double interrupting = share(static_cast<double>(report.sum([](const Flow& f) {
+    return f.ran_on != kIdle && (f.source.starts_with("irq:") || f.source.starts_with("ipi:"));
+  })));
   // The kernel's own figure is of ticks, each of which counts as one or the other: of n of them
   // three standard deviations.
   const double ticks = std::max((passed.user + passed.system) * 250 / 1e9, 1.0);
@@ -108,7 +113,9 @@ TEST_P(StatLoads, TimeAgreesWithProcStat) {
   RecordProperty("user_by_proc", std::to_string(passed.user / by_proc));
   RecordProperty("idle_by_stat", std::to_string(share(static_cast<double>(report.idle_ns))));
   RecordProperty("idle_by_proc", std::to_string(passed.idle / by_proc));
-  EXPECT_NEAR(share(static_cast<double>(user_ns)), passed.user / by_proc, exact + by_chance);
+  const double user = share(static_cast<double>(user_ns));
+  EXPECT_GE(passed.user / by_proc, user - exact - by_chance);
+  EXPECT_LE(passed.user / by_proc, user + interrupting + exact + by_chance);
   EXPECT_NEAR(share(static_cast<double>(report.steal_ns)), stolen, 0.01);
 }
 

@@ -26,37 +26,37 @@ TEST(Rest, WhereNothingIsSeenHooksStayOn) {
 
 TEST(Rest, AFewSamplesSayNothing) {
   Recording r;
-  EXPECT_FALSE(r.goes_on(20, 0));
-  EXPECT_TRUE(r.goes_on(20, 0)) << "they add up";
+  EXPECT_FALSE(r.goes_on(150, 0));
+  EXPECT_TRUE(r.goes_on(150, 0)) << "they add up";
 }
 
 TEST(Rest, HooksThatAreNeededStayOn) {
   Recording r;
-  for (int i = 0; i < 100; ++i) EXPECT_FALSE(r.goes_on(100, 1));
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(r.goes_on(250, 1));
 }
 
 TEST(Rest, OneSampleInManyIsNotWorthAHook) {
   Recording r;
-  EXPECT_TRUE(r.goes_on(100, 0));
+  EXPECT_TRUE(r.goes_on(1000, 0));
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(r.goes_on(1000, 1));
 }
 
 TEST(Rest, MoreThanThatWakeThem) {
   Recording r;
-  EXPECT_TRUE(r.goes_on(100, 0));
+  EXPECT_TRUE(r.goes_on(1000, 0));
   EXPECT_TRUE(r.goes_on(100, 1)) << "that one may be all";
   EXPECT_FALSE(r.goes_on(100, 1));
 }
 
 TEST(Rest, HooksThatWereNeededAfterAllRestLater) {
   Recording r;
-  EXPECT_TRUE(r.goes_on(100, 0));
-  EXPECT_FALSE(r.goes_on(100, 10));
-  EXPECT_FALSE(r.goes_on(100, 0)) << "nobody can be sure yet";
-  EXPECT_TRUE(r.goes_on(100, 0));
-  EXPECT_FALSE(r.goes_on(10, 10));
-  EXPECT_FALSE(r.goes_on(1000, 0)) << "each time less so";
   EXPECT_TRUE(r.goes_on(1000, 0));
+  EXPECT_FALSE(r.goes_on(100, 10));
+  EXPECT_FALSE(r.goes_on(1000, 0)) << "nobody can be sure yet";
+  EXPECT_TRUE(r.goes_on(1000, 0));
+  EXPECT_FALSE(r.goes_on(10, 10));
+  EXPECT_FALSE(r.goes_on(10000, 0)) << "each time less so";
+  EXPECT_TRUE(r.goes_on(10000, 0));
 }
 
 constexpr uint64_t kLook = 200'000'000;
