@@ -34,6 +34,8 @@ static __always_inline __u64 pk_store_stack(struct pk_cpu *c, __u64 id, struct p
 		if (bpf_map_lookup_elem(table, &id))
 			return id;
 		err = bpf_map_update_elem(table, &id, stack, BPF_NOEXIST);
+		if (!err)
+			__sync_fetch_and_add(&stored_stacks, 1);
 		if (!err || err == -17 /* EEXIST */)
 			return id;
 	}

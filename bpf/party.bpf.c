@@ -49,16 +49,25 @@ __noinline int pk_cast_vote(struct pk_cpu *c, __u32 at)
 	return 1;
 }
 
-/* What a hook is at work on stays for the next time, and so does what finds no room. */
+/*
+ * What an interrupt votes for meanwhile is counted at once. What a hook was at work on, when this came in
+ * between, stays for the next time, and so does what finds no room.
+ */
 int pk_cast_votes(struct pk_cpu *c)
 {
-	__u32 at;
+	__u32 at, level;
 
 	if (!c)
 		return 0;
 	for (at = 0; at < PK_LEVELS * PK_PENDING; at++) {
-		if (c->pending[at].vote.weight && !c->voting[at / PK_PENDING])
-			pk_cast_vote(c, at);
+		level = at / PK_PENDING;
+		if (!c->pending[at].vote.weight || c->voting[level])
+			continue;
+		c->voting[level] = 1;
+		barrier();
+		pk_cast_vote(c, at);
+		barrier();
+		c->voting[level] = 0;
 	}
 	return 0;
 }

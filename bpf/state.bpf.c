@@ -29,6 +29,7 @@ volatile __u32 window = 0;
 volatile __u32 entering_ns = 0;
 volatile __u32 resting = 0;
 volatile __u32 rows = 0;
+volatile __u32 stored_stacks = 0;
 volatile __u32 rows_with_stacks = 0;
 volatile __u64 self = 0;
 volatile __u64 counting = 0;

@@ -63,7 +63,8 @@ struct pk_scratch {
 /*
  * counts and stacks are behind one more level: entry 0 is the table in use. User space puts an
  * empty one there and, once no program can see the old one any more (the kernel's update of such
- * a map waits for that), empties the old one at leisure.
+ * a map waits for that), empties the old one at leisure. Counts it takes every second. Stacks stay,
+ * since most come again, and are looked up by those that are new to it, until their table fills.
  */
 struct counts_table {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -194,6 +195,7 @@ extern volatile __u32 window; /* 0: the hooks are off; else a number, a new one 
 extern volatile __u32 entering_ns;
 extern volatile __u32 resting; /* enum pk_rest: hooks that are off since nothing needs them */
 extern volatile __u32 rows; /* of the table of counts in use */
+extern volatile __u32 stored_stacks; /* in the table of stacks in use */
 extern volatile __u32 rows_with_stacks; /* how many there may be before new ones get no stacks */
 extern volatile __u64 self; /* label of the process that records; 0 before it is known */
 extern volatile __u64 counting; /* calls are counted now */

@@ -166,16 +166,16 @@ TEST(Log, ALineThatIsNoneIsNamed) {
 
 TEST(Page, SaysWhatTheLogSays) {
   auto run = run_of({slice(kPlain, 1, 50000), slice("bare", 1, 49000), slice("pkprof", 1, 48900),
-                     slice(kPlain, 1, 50000)});
-  run.skipped = {{"perf", "perf is not installed"}};
+                     slice("perf", 1, 49000), slice(kPlain, 1, 50000)});
+  run.skipped = {{"bpftrace", "bpftrace is not installed"}};
   run.failures = {{slice("pkprof", 2, 0), "a | and <b>"}};
   const std::string page = page_text({run});
   for (const char* line :
        {"2026-01-01: Linux 6.1",
         "| UDP flood | 50.0 k packets/s | – | 0.980 (0.980–0.980) | 0.978 (0.978–0.978) |",
-        "| UDP flood | pkprof | bare | 0.002 (0.002 to 0.002) | 1 | 0.01 | too few |",
+        "| UDP flood | pkprof | perf | 0.002 (0.002 to 0.002) | 1 | 0.02 | too few |",
         "| about 0.40 | about 0.20 | 0.980 | 0.978 | – |",
-        "`perf` was skipped: perf is not installed",
+        "`bpftrace` was skipped: bpftrace is not installed",
         "`udp` with `pkprof`: 1 slices failed; the last: a \\| and &lt;b>"}) {
     EXPECT_NE(page.find(line), std::string::npos) << line << "\nis not in\n" << page;
   }
@@ -194,13 +194,14 @@ TEST(Page, RunsOfOneKindAreOneLine) {
 }
 
 TEST(Table, SaysWhatTheLogSays) {
-  auto run = run_of({slice(kPlain, 1, 50000), slice("bare", 1, 49000), slice("pkprof", 1, 48000),
+  auto run = run_of({slice(kPlain, 1, 50000), slice("perf", 1, 49000), slice("pkprof", 1, 48000),
                      slice(kPlain, 1, 50000)});
-  run.skipped = {{"perf", "perf is not installed"}};
+  run.info.variants.push_back({"perf", "perf record"});
+  run.skipped = {{"bpftrace", "bpftrace is not installed"}};
   const std::string table = table_text({run});
   for (const char* part : {"UDP flood, 997 Hz: 50.0 k packets/s without", "0.980", "0.960",
-                           "-0.020 to bare (-0.020 ... -0.020), limit -0.01: too few",
-                           "skipped: perf: perf is not installed"}) {
+                           "-0.020 to perf (-0.020 ... -0.020), limit -0.02: too few",
+                           "skipped: bpftrace: bpftrace is not installed"}) {
     EXPECT_NE(table.find(part), std::string::npos) << part << "\nis not in\n" << table;
   }
 }

@@ -245,8 +245,7 @@ std::string page_text(const std::vector<Run>& runs) {
       "then. Where CPUs do not halt (`/dev/cpu_dma_latency` is 0 for as long as a load goes on, "
       "but for one workload) that is for the sake of virtual machines: to wake a CPU takes "
       "longer there than to answer a request, and less long where timer interrupts come often, "
-      "so what would be measured is that. Where they do halt, a profiler whose clock ticks slower "
-      "to keep its budget, as pkprof's does, is under the others: it speeds the load up less. "
+      "so what would be measured is that. "
       "*bare* is an empty program on the same clock: what sampling itself costs here, in timer "
       "interrupts above all." +
       diagnostics_text(runs) + "\n";
@@ -255,10 +254,9 @@ std::string page_text(const std::vector<Run>& runs) {
   }
   out +=
       "\n## What we hold ourselves to\n\n"
-      "At 997 Hz pkprof's throughput may be at most 0.01 under that of a bare sampler; with hooks "
-      "that have no pauses (`--budget 100`; those on packets that samples do not need rest, see "
-      "ATTRIBUTION.md) at most 0.04 under it where hooks run most, in the UDP flood; and nowhere "
-      "more than 0.01 under `perf record -a -g`. Differences are taken turn by "
+      "At 997 Hz pkprof's throughput, with everything on, may be at most 0.01 under that of `perf "
+      "record -a -g`, and 0.02 in the UDP flood, where hooks run most. Differences are taken turn "
+      "by "
       "turn; in brackets where their median lies with 95 % confidence, and \"not certain\" where "
       "the limit lies in there, too. Less than zero: pkprof was the faster. Of fewer than six "
       "turns nothing can be said with that confidence.\n";

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <memory>
 
@@ -153,18 +154,83 @@ Result<> start_nginx(Stage& stage) {
   return fail("nginx does not answer as it should");
 }
 
-// wrk says nothing until its end: what its network device receives counts, all of it answers.
-Result<Load> web(Stage& stage) {
+// What the client's network device receives counts: nothing but answers.
+Result<Load> answers(Stage& stage, const Argv& client, int cpu) {
   const auto pair = stage.pair();
   if (!pair) return std::unexpected(pair.error());
-  const std::string url = "http://" + std::string(Pair::kServer4) + ":8080/index.html";
-  auto wrk = Child::spawn({find_program("wrk"), "-t", "1", "-c", "16", "-d", "1h", url},
-                          {.ns = &(*pair)->client, .cpu = kOtherCpu});
-  if (!wrk) return std::unexpected(wrk.error());
-  const pid_t pid = wrk->pid();
+  auto child = Child::spawn(client, {.ns = &(*pair)->client, .cpu = cpu});
+  if (!child) return std::unexpected(child.error());
+  const pid_t pid = child->pid();
   std::vector<Child> processes;
-  processes.push_back(std::move(*wrk));
+  processes.push_back(std::move(*child));
   return Load(std::move(processes), [pid] { return received_bytes(pid, Pair::kDevice); });
+}
+
+// wrk says nothing until its end.
+Result<Load> web(Stage& stage) {
+  const std::string url = "http://" + std::string(Pair::kServer4) + ":8080/index.html";
+  return answers(stage, {find_program("wrk"), "-t", "1", "-c", "16", "-d", "1h", url}, kOtherCpu);
+}
+
+Result<> start_redis(Stage& stage) {
+  const std::string redis = find_program("redis-server");
+  if (redis.empty()) return fail("redis-server is not installed");
+  if (find_program("redis-benchmark").empty()) return fail("redis-benchmark is not installed");
+  const auto pair = stage.pair();
+  if (!pair) return std::unexpected(pair.error());
+  auto server = Child::spawn({redis, "--port", "6379", "--bind", Pair::kServer4, "--save", "",
+                              "--dir", stage.dir().path(), "--protected-mode", "no"},
+                             {.ns = &(*pair)->server, .cpu = kCpu});
+  if (!server) return std::unexpected(server.error());
+  stage.keep(std::move(*server));
+  return {};
+}
+
+Result<Load> redis(Stage& stage) {
+  return answers(stage,
+                 {find_program("redis-benchmark"), "-h", Pair::kServer4, "-t", "get,set", "-n",
+                  "1000000000", "-c", "50", "-q"},
+                 kOtherCpu);
+}
+
+// A server of its own, which root may not run: as the user that Debian's package made for it.
+constexpr const char* start_postgres_script = R"sh(set -e
+dir=$1 address=$2 bin=$(dirname "$(find /usr/lib/postgresql -name initdb | sort -V | tail -n 1)")
+mkdir "$dir/postgres";
+chmod 711 "$dir";
+chown postgres "$dir/postgres" as() {
+  setpriv-- reuid postgres-- regid postgres-- clear - groups "$@" > / dev / null 2 > &1;
+}
+as "$bin/initdb" -D "$dir/postgres/data" -A trust
+echo "host all all all trust" >>"$dir/postgres/data/pg_hba.conf"
+as "$bin/pg_ctl" -D "$dir/postgres/data" -w start -o "-k $dir/postgres -c listen_addresses=$address"
+as "$bin/createdb" -h "$dir/postgres" bench
+as pgbench -h "$dir/postgres" -i -s 10 -q bench
+as "$bin/pg_ctl" -D "$dir/postgres/data" -m fast -w stop
+echo ready
+exec setpriv --reuid postgres --regid postgres --clear-groups "$bin/postgres" \
+  -D "$dir/postgres/data" -k "$dir/postgres" -c listen_addresses="$address")sh";
+
+Result<> start_postgres(Stage& stage) {
+  if (find_program("pgbench").empty()) return fail("pgbench is not installed");
+  const auto pair = stage.pair();
+  if (!pair) return std::unexpected(pair.error());
+  auto server = Child::spawn(
+      {"/bin/bash", "-c", start_postgres_script, "bash", stage.dir().path(), Pair::kServer4},
+      {.ns = &(*pair)->server});
+  if (!server) return std::unexpected(server.error());
+  if (auto ready = server->wait_for_line("ready", std::chrono::seconds(60)); !ready)
+    return std::unexpected(ready.error());
+  stage.keep(std::move(*server));
+  sleep(2);  // until it answers
+  return {};
+}
+
+Result<Load> pgbench(Stage& stage) {
+  return answers(stage,
+                 {find_program("pgbench"), "-h", Pair::kServer4, "-U", "postgres", "-c", "4", "-j",
+                  "2", "-T", "100000", "bench"},
+                 -1);
 }
 
 Result<Load> read(Stage& stage, const char* chunk, bool direct) {
@@ -256,6 +322,18 @@ std::vector<Workload> all_workloads() {
         "client's network device receives"},
        start_nginx,
        web},
+      {{"redis", "redis under its benchmark", "bytes/s",
+        "GET and SET of 50 clients; the server on CPU 1, redis-benchmark on CPU 0; what the "
+        "client's "
+        "network device receives"},
+       start_redis,
+       redis},
+      {{"pgbench", "PostgreSQL under pgbench", "bytes/s",
+        "its standard transactions, 4 clients over TCP, on both CPUs; what the client's network "
+        "device "
+        "receives"},
+       start_postgres,
+       pgbench},
       {{"read-1m", "page-cache read, 1 MiB", "reads/s",
         "of a cached file, over and over, on CPU 1"},
        need_file,

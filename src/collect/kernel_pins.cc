@@ -122,7 +122,7 @@ Result<KernelSide> KernelSide::open_pinned(const std::string& dir, const KernelF
   uint32_t in_use = 0;
   if (bpf_map_lookup_elem(bpf_map__fd(m.skeleton->maps.counts), &zero, &in_use))
     return fail_errno("finding the table in use");
-  m.active = in_use == id_of(m.counts[1]) ? 1 : 0;
+  m.active = m.active_stacks = in_use == id_of(m.counts[1]) ? 1 : 0;
   for (size_t group = 0; group < hook_groups; ++group) {
     for (size_t i = 0;; ++i) {
       Fd fd = open_pin(program_path(dir, group, i));

@@ -128,7 +128,7 @@ class KernelSide {
   // The tables filled so far; after this the kernel side fills empty ones.
   struct Tables {
     std::vector<std::pair<pk_key, pk_count>> counts;
-    std::vector<RawStack> stacks;
+    std::vector<RawStack> stacks;  // of look(); take() leaves them where they are: see stack()
     std::vector<std::pair<uint64_t, pk_label>> labels;
     std::vector<std::pair<pk_vote_key, pk_vote>> votes;
     uint64_t taken = 0;       // up to when
@@ -136,6 +136,9 @@ class KernelSide {
     uint64_t idle_ns = 0;     // up to then, of CPUs whose sampling clock had stopped for idleness
   };
   Result<Tables> take();
+  // The stack of this number, leaf first, where it was counted up to the last take() or the one
+  // before; empty: it is not known.
+  [[nodiscard]] std::vector<uint64_t> stack(uint64_t number) const;
   // What is not in the tables, for the end of a recording.
   struct Rest {
     std::vector<std::pair<uint64_t, pk_charge>> slots;  // on an object's account

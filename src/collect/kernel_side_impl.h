@@ -83,7 +83,8 @@ struct KernelSide::Impl {
   Fd stacks[2];
   Fd counts_in_use;  // tables with the one in use as their entry
   Fd stacks_in_use;
-  int active = 0;
+  int active = 0;         // of counts, and
+  int active_stacks = 0;  // of stacks: in use
   uint32_t cpus = 0;
   KernelSideOptions options;
   std::vector<const Hook*> hooks;  // loaded ones
@@ -104,6 +105,8 @@ struct KernelSide::Impl {
   Result<> share_memory_with_debox();
   void tell_mappings();
   void choose(const KernelFacts& facts);
+  Result<> use_counts(int which);
+  Result<> use_other_stacks();
   Result<> use_tables(int which, std::launch stacks_update, uint32_t rows = 0);
   Result<> put_in_use(int which, std::launch stacks_update);
   Result<> open_clocks();

@@ -86,6 +86,7 @@ pk_key idle_row() {
 // before its stack is. Before that, the two updates may go side by side.
 Result<> KernelSide::Impl::use_tables(int which, std::launch stacks_update, uint32_t rows) {
   skeleton->bss->rows = rows;
+  skeleton->bss->stored_stacks = 0;
   return put_in_use(which, stacks_update);
 }
 
@@ -100,7 +101,43 @@ Result<> KernelSide::Impl::put_in_use(int which, std::launch stacks_update) {
   const int stacks_error = second.get();
   if (const int error = counts_error ? counts_error : stacks_error)
     return fail_errno("giving the kernel side its tables", error);
+  active = active_stacks = which;
+  return {};
+}
+
+Result<> KernelSide::Impl::use_counts(int which) {
+  skeleton->bss->rows = 0;
+  const uint32_t zero = 0;
+  const int fd = counts[which].get();
+  if (bpf_map_update_elem(counts_in_use.get(), &zero, &fd, BPF_ANY))
+    return fail_errno("giving the kernel side its table of counts");
   active = which;
+  return {};
+}
+
+// The stacks of the table that is left are there until the next time.
+Result<> KernelSide::Impl::use_other_stacks() {
+  const int which = 1 - active_stacks;
+  const auto forget = [](uint64_t, const pk_stack&) {};
+  if (auto r = read_table<uint64_t, pk_stack>(stacks[which].get(), room.stacks, Keep::no, forget);
+      !r)
+    return r;
+  const uint32_t zero = 0;
+  const int fd = stacks[which].get();
+  if (bpf_map_update_elem(stacks_in_use.get(), &zero, &fd, BPF_ANY))
+    return fail_errno("giving the kernel side its table of stacks");
+  active_stacks = which;
+  skeleton->bss->stored_stacks = 0;
+  return {};
+}
+
+std::vector<uint64_t> KernelSide::stack(uint64_t number) const {
+  const Impl& m = *impl_;
+  pk_stack stack;
+  for (const int which : {m.active_stacks, 1 - m.active_stacks}) {
+    if (bpf_map_lookup_elem(m.stacks[which].get(), &number, &stack)) continue;
+    return {stack.ip, stack.ip + std::min<size_t>(stack.depth, PK_MAX_DEPTH)};
+  }
   return {};
 }
 
@@ -113,12 +150,11 @@ Result<KernelSide::Tables> KernelSide::take() {
   out.taken = m.time.at(taken);
   out.watched_ns = watched_ns(taken);
   out.idle_ns = m.idle_tail(taken);
-  // No samples come at the end: then the two waits may go side by side.
-  const auto stacks_update =
-      enabled() ? std::launch::deferred : std::launch::async | std::launch::deferred;
-  if (auto r = m.use_tables(1 - old, stacks_update); !r) return std::unexpected(r.error());
-  if (auto r = read_counts_and_stacks(m.counts[old], m.stacks[old], m.room, Keep::no, out); !r)
+  if (auto r = m.use_counts(1 - old); !r) return std::unexpected(r.error());
+  if (auto r = read_table(m.counts[old].get(), m.room.counts, Keep::no, out.counts); !r)
     return std::unexpected(r.error());
+  if (m.skeleton->bss->stored_stacks > m.room.stacks / 2)
+    if (auto r = m.use_other_stacks(); !r) return std::unexpected(r.error());
   if (auto r = read_labels_and_votes(*m.skeleton, Keep::no, out); !r)
     return std::unexpected(r.error());
   m.take_calls(out);

@@ -68,6 +68,7 @@ void Recorder::add(const KernelSide::Tables& tables) {
   stacks_.hand_over(tables.stacks);
   for (const auto& [key, count] : tables.counts) {
     Row row{key, timeline_.now()};
+    if (has_kernel_stack(key)) stacks_.meet(key.kstack);
     // The user stack is the consumer's, and it is the one who is served.
     if (has_user_stack(key))
       row.key.ustack =
@@ -264,6 +265,7 @@ void Recorder::add_rest(const KernelSide::Rest& rest) {
 
 void Recorder::add_charge(uint64_t object, const pk_charge& charge) {
   Row row = row_of(charge);
+  stacks_.meet(charge.kstack);
   row.slot = timeline_.now();
   row.key.served = object;
   row.key.served_kind = PK_SERVED_OBJECT;
@@ -274,6 +276,7 @@ void Recorder::add_charge(uint64_t object, const pk_charge& charge) {
 
 void Recorder::add_nobody(const pk_charge& charge) {
   Row row = row_of(charge);
+  stacks_.meet(charge.kstack);
   row.slot = timeline_.now();
   row.key.served = PK_UNCLAIMED + charge.reason;
   row.key.basis = PK_BASIS_PROVISIONAL;

@@ -61,6 +61,8 @@ class Recorder {
   void begin_scale(uint64_t watched_ns, uint64_t all_ns) { scale_ = Scale(watched_ns, all_ns); }
   // So does all the time that was added so far.
   void scale_all(uint64_t watched_ns, uint64_t all_ns);
+  // Stacks that come with no tables are had there.
+  void fetch_stacks_by(Stacks::Fetch fetch) { stacks_.fetch_by(std::move(fetch)); }
   void add(const KernelSide::Tables& tables);
   // Charges what is on objects to those they are for, as far as that is known by now. Returns how
   // many are still without.

@@ -19,7 +19,7 @@ class Rest {
 
   uint64_t samples_ = 0;  // up to the begin of what is looked at
   uint64_t needed_ = 0;
-  uint64_t enough_ = 192; // samples, to be sure
+  uint64_t enough_ = 192;  // samples, to be sure
   bool rests_ = false;
 };
 

@@ -76,6 +76,7 @@ Result<> Session::prepare() {
   if (!mappings) return std::unexpected(mappings.error());
   mappings_.emplace(std::move(*mappings));
   recorder_.emplace(names, user_symbols_, processes_);
+  recorder_->fetch_stacks_by([this](uint64_t number) { return kernel_->stack(number); });
   select_processes(processes_, options_.target, child_ ? static_cast<uint32_t>(child_->pid()) : 0);
   return {};
 }

@@ -35,7 +35,6 @@ void Stacks::hand_over(std::span<const RawStack> stacks) {
   ++round_;
   raw_before_ = std::move(raw_);
   raw_.clear();
-  std::vector<FrameId> frames;
   for (const auto& [number, stack] : stacks) {
     if (stack.empty()) continue;
     if (!is_kernel_stack(stack)) {
@@ -44,11 +43,27 @@ void Stacks::hand_over(std::span<const RawStack> stacks) {
     }
     const auto [it, fresh] = kernel_.try_emplace(number);
     it->second.round = round_;
-    if (!fresh) continue;
-    frames.clear();
-    for (size_t i = 0; i < stack.size(); ++i) frames.push_back(kernel_frame(place_of(stack, i)));
-    it->second.stack = intern(frames);
+    if (fresh) it->second.stack = intern_kernel(stack);
   }
+}
+
+void Stacks::meet(uint64_t number) {
+  if (!number) return;
+  const auto it = kernel_.find(number);
+  if (it != kernel_.end()) {
+    it->second.round = round_;
+    return;
+  }
+  if (!fetch_) return;
+  const std::vector<uint64_t> stack = fetch_(number);
+  if (!stack.empty()) kernel_[number] = {intern_kernel(stack), round_};
+}
+
+StackId Stacks::intern_kernel(const std::vector<uint64_t>& stack) {
+  std::vector<FrameId> frames;
+  frames.reserve(stack.size());
+  for (size_t i = 0; i < stack.size(); ++i) frames.push_back(kernel_frame(place_of(stack, i)));
+  return intern(frames);
 }
 
 StackId Stacks::intern(Frames frames) {
@@ -75,7 +90,11 @@ uint64_t Stacks::user_number(uint64_t raw, uint64_t image) {
     resolved_[{raw, image}] = number;
     return number;
   }
-  return 0;
+  const std::vector<uint64_t> stack = fetch_ ? fetch_(raw) : std::vector<uint64_t>();
+  if (stack.empty()) return 0;
+  const uint64_t number = resolve(stack, image);
+  resolved_[{raw, image}] = number;
+  return number;
 }
 
 uint64_t Stacks::resolve(const std::vector<uint64_t>& raw, uint64_t image) {

@@ -38,9 +38,14 @@ class Stacks {
   // asked for where an address has no name yet; nullptr: there is none.
   using LaterSymbols = std::function<const KernelSymbols*()>;
   void add_kernel_symbols(LaterSymbols later) { later_kernel_ = std::move(later); }
-  // Those of one reading of the tables. Stacks of user code can be asked for until the one after
-  // the next; those of the kernel's code are there until keep().
+  // Where stacks are to be had that were not handed over; empty: it is not known there.
+  using Fetch = std::function<std::vector<uint64_t>(uint64_t number)>;
+  void fetch_by(Fetch fetch) { fetch_ = std::move(fetch); }
+  // A reading of the tables begins, with these stacks. Those of user code can be asked for until
+  // the one after the next.
   void hand_over(std::span<const RawStack> stacks);
+  // A row names this stack of the kernel's code: it is there until keep().
+  void meet(uint64_t number);
 
   // A number for a stack of user code of that image: the same for the same code in whatever
   // process. 0 when it is not known.
@@ -56,8 +61,8 @@ class Stacks {
   // What is in the tables: distinct frames, and frames of all stacks.
   [[nodiscard]] size_t frames() const { return tables_.frames().size(); }
   [[nodiscard]] size_t length() const { return length_; }
-  // Forgets all stacks but these, and those of the kernel's code that came with the last so many
-  // calls of hand_over(): an account may yet name them.
+  // Forgets all stacks but these, and those of the kernel's code that were met in the last so many
+  // readings: an account may yet name them.
   using Numbers = std::unordered_set<uint64_t>;
   void keep(const Numbers& kernel, const Numbers& user, uint32_t rounds = 10);
 
@@ -76,7 +81,7 @@ class Stacks {
  private:
   struct Kept {
     StackId stack = 0;
-    uint32_t round = 0;  // of hand_over(), when it came last
+    uint32_t round = 0;  // reading of the tables in which it was met last
   };
   using ByNumber = std::unordered_map<uint64_t, Kept>;
   struct UserKey {
@@ -95,12 +100,14 @@ class Stacks {
   [[nodiscard]] Frames frames_of(const ByNumber& stacks, uint64_t number) const;
   [[nodiscard]] const KernelSymbol* symbol_of(const Frame& frame) const;
   StackId intern(Frames frames);
+  StackId intern_kernel(const std::vector<uint64_t>& stack);
   FrameId user_frame(uint64_t image, uint64_t address);
   uint64_t resolve(const std::vector<uint64_t>& raw, uint64_t image);
 
   const KernelSymbols* kernel_symbols_;
   LaterSymbols later_kernel_;
   UserSymbols& user_symbols_;
+  Fetch fetch_;
   Profile tables_;  // frames, mappings, stacks; of the kernel's frames the address only
   size_t length_ = 0;
   uint32_t round_ = 0;

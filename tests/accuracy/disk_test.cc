@@ -197,7 +197,7 @@ TEST_F(DiskTest, ManyRequestsAtABudgetOfOnePercent) {
   const int other = use("other", {"--mode", "read", "--chunk-kb", "4"});
   const Observed seen = measure(
       "O_DIRECT reading, 3:1, budget of 1 %", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
-      {.seconds = 15, .min_samples = 800, .budget = live::in_guest() ? "10" : "1"});
+      {.seconds = 30, .min_samples = 250, .budget = live::in_guest() ? "10" : "1"});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 

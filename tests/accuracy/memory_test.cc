@@ -294,7 +294,7 @@ TEST_F(MemoryTest, TheMemoryOfTheKilled) {
   ASSERT_TRUE(wait_until([&] { return group->used() >> 20 > mb * 7 / 10; }, 60s));
   std::this_thread::sleep_for(500ms);  // it has all, and writes
   std::optional<Frozen> frozen(disk_->fd());
-  Begun recording(live::in_guest() ? 40 : 8, "5");
+  Begun recording(live::in_guest() ? 40 : 8, "100");
   kill(asking, SIGUSR1);  // its victim is given two seconds to die by itself
   live::Report report = recording.report();
   frozen.reset();

@@ -64,7 +64,7 @@ class MixedTest : public live::PairTest {
 
 TEST_F(MixedTest, LittleIsUnclaimed) {
   if (IsSkipped()) return;
-  expect_little_unclaimed("all at once", "5");
+  expect_little_unclaimed("all at once", "100");
 }
 
 TEST_F(MixedTest, LittleIsUnclaimedAtABudgetOfOnePercent) {

@@ -38,8 +38,8 @@ struct Observed {
 struct Amount {
   double seconds = 3;  // a recording is made again, longer, until it has the samples
   uint64_t min_samples = 1000;
-  int frequency_hz = 997;
-  const char* budget = "5";  // percent; both as pkprof has them by default
+  int frequency_hz = 1997;
+  const char* budget = "100";  // all is on, as by default, also at so many samples
 };
 
 // Records with perf beside, puts a row into the table and fails the test where a limit is missed.

@@ -31,5 +31,37 @@ TEST_F(StacksTest, OfTheKernelAreKnownByTheNumberTheyCameWith) {
   EXPECT_EQ(stacks_.user_number(7, 0), 0);
 }
 
+TEST_F(StacksTest, AreFetchedWhenARowNamesThemFirst) {
+  int fetched = 0;
+  stacks_.fetch_by([&](uint64_t number) -> std::vector<uint64_t> {
+    ++fetched;
+    if (number == 7) return {kKernelCode, kKernelCode + 64};
+    if (number == 8) return {kUserCode, kUserCode + 64, kUserCode + 128};
+    return {};
+  });
+  for (int reading = 0; reading < 3; ++reading) {
+    stacks_.hand_over({});
+    stacks_.meet(7);
+    EXPECT_EQ(stacks_.kernel(7).size(), 2);
+    EXPECT_EQ(stacks_.user(stacks_.user_number(8, 0)).size(), 3);
+  }
+  EXPECT_EQ(fetched, 2);
+  stacks_.meet(9);
+  EXPECT_TRUE(stacks_.kernel(9).empty());
+  EXPECT_EQ(stacks_.user_number(9, 0), 0);
+}
+
+TEST_F(StacksTest, ThatWereForgottenAreFetchedAgain) {
+  stacks_.fetch_by(
+      [](uint64_t) -> std::vector<uint64_t> { return {kKernelCode, kKernelCode + 64}; });
+  stacks_.hand_over({});
+  stacks_.meet(7);
+  stacks_.hand_over({});
+  stacks_.keep({}, {}, 0);
+  EXPECT_TRUE(stacks_.kernel(7).empty());
+  stacks_.meet(7);
+  EXPECT_EQ(stacks_.kernel(7).size(), 2);
+}
+
 }  // namespace
 }  // namespace pkprof
