@@ -33,14 +33,18 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-# "samples watched unclaimed cost" of a recording, in percent.
+# "samples watched unclaimed cost" of a recording, in percent. Samples are of time that was not idle:
+# perf throttles the clocks of idle CPUs.
 figures() {
-  "$bin/pkprof" report --json "$work/profile" | jq -r '
+  local taken
+  taken=$("$bin/pkprof" export --to csv "$work/profile" |
+    awk -F, 'NR > 1 && $(NF - 3) != "idle" { sum += $(NF - 1) } END { print sum + 0 }')
+  "$bin/pkprof" report --json "$work/profile" | jq -r --argjson taken "$taken" '
     def percent: 100 * .;
     ([.flows[] | select(.source | test("^(softirq|irq|ipi|work|kthread):"))]) as $async
     | ([$async[].ns] | add // 0) as $all
     | ([$async[] | select(.served == "UNCLAIMED") | .ns] | add // 0) as $unclaimed
-    | [(.samples.taken / ((.cpu_ns - .steal_ns) / 1e9 * .frequency_hz) | percent), (.watched | percent),
+    | [($taken / ((.cpu_ns - .steal_ns - .idle_ns) / 1e9 * .frequency_hz) | percent), (.watched | percent),
        (if $all > 0 then $unclaimed / $all else 0 end | percent), (.cost.fraction | percent)]
     | map(tostring) | join(" ")'
 }

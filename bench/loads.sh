@@ -93,7 +93,7 @@ start_load() { # NAME
       ;;
     tcp-rr)
       make_pair
-      server "$bin/pk_tcp" serve --port 7002
+      server "$bin/pk_tcp" serve --port 7002 --mode echo
       sleep 0.2
       client "$bin/pk_tcp" rr --to 10.78.0.2 --port 7002
       ;;

@@ -431,10 +431,18 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		 * allocated here and read elsewhere. Nobody says whose they were.
 		 */
 		c->guess = 1;
-		if (place->vec == PK_VEC_NONE)
+		/*
+		 * In the softirq loop itself: of packets, disks, sockets and their timers a hook will
+		 * tell in this run. Where none does, it runs what is the kernel's, the scheduler's
+		 * softirq and RCU's.
+		 */
+		if (place->vec == PK_VEC_NONE) {
 			charge->reason = PK_UNTRACKED;
-		else
+			if (!(c->resting & PK_REST_PACKETS))
+				c->object = PK_KERNEL;
+		} else {
 			c->object = pk_network_object();
+		}
 		/* At the end of the task's own sending: its packet raised this softirq. */
 		if (place->inline_send && !(place->at & PK_AT_FREE)) {
 			if (c->tx_sk) {

@@ -66,6 +66,7 @@ bool work_of_kernel(std::string_view function) {
       "cache_reap",
       "process_srcu",
       "wait_rcu_exp_gp",
+      "rcu_sr_normal_gp_cleanup_work",
       "toggle_allocation_gate",
       "kfree_rcu_monitor",
       "clocksource_watchdog_work",
