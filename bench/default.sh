@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What a recording with no options gives beside loads: of the samples that were asked for, those that
-# were taken; for how much of the time it watched; of asynchronous time, what is UNCLAIMED; and what
-# it says it cost. Medians of several recordings, with the least and the most.
+# were taken (perf throttles the clocks of idle CPUs); the idle time; for how much of the time it
+# watched; of asynchronous time, what is UNCLAIMED; and what it says it cost. Medians of several
+# recordings, with the least and the most.
 set -euo pipefail
 # shellcheck source=bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -33,18 +34,15 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-# "samples watched unclaimed cost" of a recording, in percent. Samples are of time that was not idle:
-# perf throttles the clocks of idle CPUs.
+# "samples idle watched unclaimed cost" of a recording, in percent.
 figures() {
-  local taken
-  taken=$("$bin/pkprof" export --to csv "$work/profile" |
-    awk -F, 'NR > 1 && $(NF - 3) != "idle" { sum += $(NF - 1) } END { print sum + 0 }')
-  "$bin/pkprof" report --json "$work/profile" | jq -r --argjson taken "$taken" '
+  "$bin/pkprof" report --json "$work/profile" | jq -r '
     def percent: 100 * .;
     ([.flows[] | select(.source | test("^(softirq|irq|ipi|work|kthread):"))]) as $async
     | ([$async[].ns] | add // 0) as $all
     | ([$async[] | select(.served == "UNCLAIMED") | .ns] | add // 0) as $unclaimed
-    | [($taken / ((.cpu_ns - .steal_ns - .idle_ns) / 1e9 * .frequency_hz) | percent), (.watched | percent),
+    | [(.samples.taken / ((.cpu_ns - .steal_ns) / 1e9 * .frequency_hz) | percent),
+       (.idle_ns / .cpu_ns | percent), (.watched | percent),
        (if $all > 0 then $unclaimed / $all else 0 end | percent), (.cost.fraction | percent)]
     | map(tostring) | join(" ")'
 }
@@ -54,7 +52,7 @@ spread() { # FIELD
   printf ' %7.2f (%.2f to %.2f)' "$(median <"$work/sorted")" "$(head -n 1 "$work/sorted")" "$(tail -n 1 "$work/sorted")"
 }
 
-printf '%-22s %s\n' load 'samples taken, % of those asked; watched, %; unclaimed, % of asynchronous time; cost, % of all CPU time'
+printf '%-22s %s\n' load 'samples taken, % of those asked; idle, % of the time; watched, %; unclaimed, % of asynchronous time; cost, % of all CPU time'
 for load in ${loads//,/ }; do
   if ! command -v "$(load_needs "$load")" >/dev/null; then
     echo "$load: $(load_needs "$load") is not installed"
@@ -69,6 +67,6 @@ for load in ${loads//,/ }; do
   done
   stop_load
   printf '%-22s' "$load"
-  for field in 1 2 3 4; do spread "$field"; done
+  for field in 1 2 3 4 5; do spread "$field"; done
   echo
 done
