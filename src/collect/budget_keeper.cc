@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 #include "collect/clock.h"
 
@@ -44,24 +44,30 @@ void BudgetKeeper::begin() {
   look();
 }
 
-// This process runs on one CPU at a time: what it took since it was met last is for where it is
-// now.
+// Up to now, by CPU, at the prices of now: what was paid before at others stays as it was.
 std::vector<uint64_t> BudgetKeeper::spent_ns() {
-  std::vector<double> spent(kernel_.clock_ns());
-  process_ns_.resize(spent.size());
-  const uint64_t met = std::accumulate(process_ns_.begin(), process_ns_.end(), uint64_t{0});
-  if (const int cpu = sched_getcpu(); cpu >= 0 && static_cast<size_t>(cpu) < spent.size())
-    process_ns_[static_cast<size_t>(cpu)] += cost_.user_ns() - met;
+  const std::vector<double> clock = kernel_.clock_ns();
+  paid_.resize(clock.size());
+  for (size_t cpu = 0; cpu < clock.size(); ++cpu) {
+    Paid& paid = paid_[cpu];
+    paid.ns += std::max(clock[cpu] - std::exchange(paid.clock_ns, clock[cpu]), 0.0);
+  }
   for (size_t group = 0; group < hook_groups; ++group) {
     const double run_ns = cost_.hook_ns(static_cast<HookGroup>(group));
     const std::vector<uint64_t> runs = kernel_.hook_runs(static_cast<HookGroup>(group));
-    for (size_t cpu = 0; cpu < runs.size(); ++cpu)
-      spent[cpu] += run_ns * static_cast<double>(runs[cpu]);
+    for (size_t cpu = 0; cpu < std::min(runs.size(), paid_.size()); ++cpu) {
+      const uint64_t before = std::exchange(paid_[cpu].runs[group], runs[cpu]);
+      paid_[cpu].ns += run_ns * static_cast<double>(runs[cpu] - before);
+    }
   }
+  // This process runs on one CPU at a time: where it is now.
+  const uint64_t process_ns = cost_.user_ns();
+  const uint64_t more = process_ns - std::exchange(process_ns_, process_ns);
+  if (const int cpu = sched_getcpu(); cpu >= 0 && static_cast<size_t>(cpu) < paid_.size())
+    paid_[static_cast<size_t>(cpu)].ns += static_cast<double>(more);
   std::vector<uint64_t> all;
-  all.reserve(spent.size());
-  for (size_t cpu = 0; cpu < spent.size(); ++cpu)
-    all.push_back(static_cast<uint64_t>(spent[cpu]) + process_ns_[cpu]);
+  all.reserve(paid_.size());
+  for (const Paid& paid : paid_) all.push_back(static_cast<uint64_t>(paid.ns));
   return all;
 }
 
@@ -71,7 +77,7 @@ void BudgetKeeper::look_at_rest(uint64_t now) {
   uint32_t resting = 0;
   if (packets_->look(stats.network, stats.needed_packets)) resting |= PK_REST_PACKETS;
   if (sending_->look(stats.network, stats.needed_sending)) resting |= PK_REST_SENDING;
-  if (taking_.look(stats.taken_in_vain, now)) resting |= PK_REST_TAKING;
+  if (taking_.look(kernel_.taken_in_vain(), now)) resting |= PK_REST_TAKING;
   resting = kernel_.may_rest(resting);
   if (resting == kernel_.resting()) return;
   cost_.close();  // turning hooks on and off is not to be timed

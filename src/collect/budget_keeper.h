@@ -3,8 +3,8 @@
 // the budget. All on, or all off: the clock and the hooks go on and off together.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -59,7 +59,13 @@ class BudgetKeeper {
   std::optional<Rest> packets_;  // hooks that may rest
   std::optional<Rest> sending_;
   RestInVain taking_;
-  std::vector<uint64_t> process_ns_;  // of this process, by the CPU that it was met on
+  struct Paid {
+    double ns = 0;
+    double clock_ns = 0;  // and runs of hooks, up to then
+    std::array<uint64_t, hook_groups> runs = {};
+  };
+  std::vector<Paid> paid_;   // by CPU
+  uint64_t process_ns_ = 0;  // of this process, up to then
   uint64_t next_ = 0;
   uint64_t next_look_ = 0;
   uint64_t cost_window_end_ = 0;  // of the one that is open; or when the next one is to be opened

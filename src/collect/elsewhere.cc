@@ -46,10 +46,12 @@ uint64_t Elsewhere::turn() {
   const uint64_t now = monotonic_ns();
   // Where the hooks cannot go on it is tried again.
   if (const bool watching = kernel_.enabled(); budget_.look() != watching) {
-    if (watching)
+    if (watching) {
       budget_.pause(KernelSide::Time::goes_on);
-    else
+      static_cast<void>(kernel_.take_rest());  // what is on account is for nobody of later
+    } else {
       static_cast<void>(budget_.go_on());
+    }
   }
   if (now >= next_take_) {
     // That there is room. Where it cannot be taken it is tried again.

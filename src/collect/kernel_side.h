@@ -177,6 +177,8 @@ class KernelSide {
   [[nodiscard]] int mapped() const;                        // the ring that Mappings reads
   [[nodiscard]] uint64_t owner_of(uint64_t object) const;  // a label, 0 when not known
   [[nodiscard]] pk_stats stats() const;                    // summed over the CPUs
+  // How often a socket was asked for data and had none, by CPU.
+  [[nodiscard]] std::vector<uint64_t> taken_in_vain() const;
   // See clock_ns(), by CPU.
   [[nodiscard]] std::vector<double> clock_ns() const;
   [[nodiscard]] const Capabilities& capabilities() const;

@@ -345,6 +345,12 @@ double clock_ns(const pk_stats& stats) {
          static_cast<double>(stats.samples);
 }
 
+std::vector<uint64_t> KernelSide::taken_in_vain() const {
+  std::vector<uint64_t> all;
+  for (const auto& cpu : impl_->per_cpu()) all.push_back(cpu.stats.taken_in_vain);
+  return all;
+}
+
 std::vector<double> KernelSide::clock_ns() const {
   std::vector<double> all;
   for (const auto& cpu : impl_->per_cpu()) all.push_back(pkprof::clock_ns(cpu.stats));

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace pkprof {
 
@@ -28,11 +30,11 @@ class Rest {
 // socket's holder without the call path; now and then it is seen whether that is over.
 class RestInVain {
  public:
-  // Runs up to now that were in vain. Returns whether the hook may rest from now on.
-  bool look(uint64_t in_vain, uint64_t now);
+  // Runs up to now that were in vain, by CPU. Returns whether the hook may rest from now on.
+  bool look(std::span<const uint64_t> in_vain, uint64_t now);
 
  private:
-  uint64_t in_vain_ = 0;
+  std::vector<uint64_t> in_vain_;
   uint64_t since_ = 0;
   uint64_t rests_until_ = 0;
 };

@@ -238,7 +238,9 @@ Result<> Session::wait() {
       next_drain = since_ + drain_interval_ns;  // the tables are empty now
     }
     if (now >= next_drain) {
-      if (auto r = drain(); !r) {
+      if (!kernel_->enabled()) {
+        follow_processes();  // the tables are empty
+      } else if (auto r = drain(); !r) {
         degraded_.push_back("it ended early: " + r.error().message);
         break;
       }
