@@ -306,7 +306,7 @@ TEST_F(DiskTest, TheWriterHasExited) {
   have_disk({});
   if (IsSkipped()) return;
   syncfs(disk_->fd());
-  Begun recording(9, "1");
+  Begun recording(9, "100");
   const int syncing = getpid();
   std::set<int> ends = {syncing};
   for (int i = 0; i < 2; ++i) {
@@ -315,8 +315,8 @@ TEST_F(DiskTest, TheWriterHasExited) {
     syncfs(disk_->fd());
     ends.insert(writer);
   }
-  const Observed seen = note("the writer has exited, budget of 1 %", recording.report(),
-                             {ends, hog_, {}, is_disk_work}, {95, 5});
+  const Observed seen =
+      note("the writer has exited", recording.report(), {ends, hog_, {}, is_disk_work}, {95, 5});
   const uint64_t all = seen.report.sum(is_disk_work);
   EXPECT_GE(seen.report.samples(all), 50) << describe(seen.report);
   EXPECT_LT(seen.report.sum([&](const Flow& f) { return is_disk_work(f) && f.served == syncing; }),
