@@ -160,13 +160,18 @@ class BystandersLossTest : public AccuracyTest {
       return f.ran_on == beside.pid && (f.served == receiver || f.served == sender);
     });
     const double truth = 100 * beside.loops / alone;
+    // What pkprof takes of it in windows nobody takes in between.
+    const std::set<int> ours = report.pids_of("pkprof");
+    const double lost = percent(
+        [&](const live::Flow& f) { return f.ran_on == beside.pid && ours.contains(f.served); });
+    const double between = lost * (1 - report.watched);
     char text[96];
     std::snprintf(text, sizeof text, "its own: %.0f %% of a CPU, truth %.0f %%; taken: %.0f %%",
                   user, truth, taken);
     note(scenario, report, {{receiver, sender}, beside.pid, {receiver, sender}}, {95, 5});
     remark(text);
     if (live::in_guest()) return;
-    EXPECT_NEAR(user, truth, 10) << text;
+    EXPECT_NEAR(user + between, truth, 10) << text;
   }
 };
 
