@@ -124,10 +124,13 @@ void Session::stop_watching(KernelSide::Time time) {
 }
 
 void Session::pause() {
-  if (kernel_->enabled())
+  if (kernel_->enabled()) {
     stop_watching(KernelSide::Time::stands_still);
-  else
+  } else {
     kernel_->disable(KernelSide::Time::stands_still);
+    if (auto r = drain(); !r) degraded_.push_back("when it was paused: " + r.error().message);
+  }
+  stand_for_all(drained_);  // what comes after it stands for nothing before it
   paused_ = true;
   paused_at_ = monotonic_ns();
   if (options_.progress) tell_progress();

@@ -83,6 +83,7 @@ Result<> Session::drain(Drain when) {
 void Session::stand_for_all(uint64_t until) {
   const uint64_t all_ns = until - since_;
   const uint64_t pause_ns = std::min(std::exchange(unwatched_ns_, 0), all_ns);
+  if (!pause_ns) return;
   if (pause_ns < all_ns) return recorder_->scale_all(all_ns - pause_ns, all_ns);
   recorder_->begin_scale(1, 1);
   recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_UNWATCHED, all_ns * kernel_->cpus(since_));
