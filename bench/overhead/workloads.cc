@@ -194,13 +194,12 @@ Result<Load> redis(Stage& stage) {
 }
 
 // A server of its own, which root may not run: as the user that Debian's package made for it.
-constexpr const char* start_postgres_script = R"sh(set -e
+constexpr const char* start_postgres_script = R"script(set -e
 dir=$1 address=$2 bin=$(dirname "$(find /usr/lib/postgresql -name initdb | sort -V | tail -n 1)")
-mkdir "$dir/postgres";
-chmod 711 "$dir";
-chown postgres "$dir/postgres" as() {
-  setpriv-- reuid postgres-- regid postgres-- clear - groups "$@" > / dev / null 2 > &1;
-}
+mkdir "$dir/postgres"
+chmod 711 "$dir"
+chown postgres "$dir/postgres"
+as() { setpriv --reuid postgres --regid postgres --clear-groups "$@" >/dev/null 2>&1; }
 as "$bin/initdb" -D "$dir/postgres/data" -A trust
 echo "host all all all trust" >>"$dir/postgres/data/pg_hba.conf"
 as "$bin/pg_ctl" -D "$dir/postgres/data" -w start -o "-k $dir/postgres -c listen_addresses=$address"
@@ -209,7 +208,7 @@ as pgbench -h "$dir/postgres" -i -s 10 -q bench
 as "$bin/pg_ctl" -D "$dir/postgres/data" -m fast -w stop
 echo ready
 exec setpriv --reuid postgres --regid postgres --clear-groups "$bin/postgres" \
-  -D "$dir/postgres/data" -k "$dir/postgres" -c listen_addresses="$address")sh";
+  -D "$dir/postgres/data" -k "$dir/postgres" -c listen_addresses="$address")script";
 
 Result<> start_postgres(Stage& stage) {
   if (find_program("pgbench").empty()) return fail("pgbench is not installed");
