@@ -212,6 +212,7 @@ struct sk_buff {
 
 struct rq {
 	__u64 clock;
+	__u64 nr_switches;
 };
 
 struct cfs_rq {
@@ -348,7 +349,7 @@ struct pt_regs___kernel {
 	unsigned long sp;
 };
 
-enum cpu_usage_stat { CPUTIME_STEAL = 7 };
+enum cpu_usage_stat { CPUTIME_IDLE = 5, CPUTIME_IOWAIT = 6, CPUTIME_STEAL = 7 };
 
 enum cpuhp_state { CPUHP_AP_PERF_ONLINE = 1 };
 
@@ -357,6 +358,13 @@ enum { KERNEL_CS = 0x10 }; /* arch/x86/include/asm/segment.h */
 struct kernel_stat {
 	unsigned long irqs_sum;
 	unsigned int softirqs[10];
+};
+
+/* What the kernel measures of the idleness of each CPU, in ns. */
+struct tick_sched {
+	__s64 idle_entrytime; /* since when the CPU is idle, or up to when it was */
+	__s64 idle_sleeptime;
+	__s64 iowait_sleeptime;
 };
 
 struct kthread {

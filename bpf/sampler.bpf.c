@@ -12,6 +12,7 @@
 #include "account.bpf.h"
 #include "block.bpf.h"
 #include "exact.bpf.h"
+#include "idle.bpf.h"
 #include "interrupt.bpf.h"
 #include "kernel_stack.bpf.h"
 #include "net.bpf.h"
@@ -90,6 +91,15 @@ static __always_inline bool pk_is_late(struct pk_cpu *c)
 	return c->irq_since && c->due && !c->irq_before_in_softirq && c->due < c->irq_before;
 }
 
+/*
+ * The clock was due while the CPU was idle, and ticks now that something else has woken it, or has
+ * just let it be idle again.
+ */
+static __always_inline bool pk_was_idle(struct pk_cpu *c, __u64 idle_until)
+{
+	return c->irq_since && c->due && c->due < idle_until && idle_until < c->irq_begin;
+}
+
 /* What a softirq interrupted, as far as it is known without the way up its stack. */
 static __always_inline bool pk_interrupted_idle_or_user(struct pk_place *place)
 {
@@ -100,10 +110,25 @@ static __always_inline bool pk_interrupted_idle_or_user(struct pk_place *place)
 	return !(task->flags & PF_KTHREAD) && place->beyond <= PK_INTERRUPT_FRAMES;
 }
 
+#define PK_GAP_NS 10000000
+
+/*
+ * A busy CPU has its samples every period. Where there was none for several ticks of the kernel's,
+ * the whole machine stood still, or the clock did: nobody knows what this sample is not of, and it
+ * stays unsampled, unless the host says later that it took it.
+ */
+static __always_inline void pk_leave_gap(struct pk_cpu *c, struct pk_charge *charge)
+{
+	if (likely(charge->ns <= PK_GAP_NS + period))
+		return;
+	c->gap_ns = charge->ns - period;
+	charge->ns = period;
+}
+
 /* Time in which this CPU did not run, though it had work: the host's kernel says how much. */
 static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charge *charge)
 {
-	__u64 at = c->percpu + config.cpustat, stolen = 0, took;
+	__u64 at = c->percpu + config.cpustat, stolen = 0, took, of_gap;
 	struct pk_key *key;
 
 	if (!c->percpu || !config.cpustat)
@@ -112,12 +137,14 @@ static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charg
 	bpf_probe_read_kernel(&stolen, sizeof(stolen), (void *)at);
 	stolen++; /* 0: not seen yet */
 	took = c->steal ? stolen - c->steal : 0;
-	if (took > charge->ns)
-		took = charge->ns; /* the rest is off the next one */
+	if (took > charge->ns + c->gap_ns)
+		took = charge->ns + c->gap_ns; /* the rest is off the next one */
 	c->steal = c->steal ? c->steal + took : stolen;
 	if (likely(!took))
 		return;
-	charge->ns -= took;
+	of_gap = took < c->gap_ns ? took : c->gap_ns;
+	c->gap_ns -= of_gap;
+	charge->ns -= took - of_gap;
 	key = pk_fresh_key();
 	key->ran_on = PK_HOST;
 	key->served = PK_HOST;
@@ -247,17 +274,13 @@ static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data
 	key->kind = charge->kind;
 	key->vec = PK_VEC_NONE;
 	key->basis = PK_BASIS_OWN;
-	if (charge->kind == PK_IDLING) {
-		key->served = PK_IDLE;
-	} else {
-		if (charge->kind == PK_OWN) {
-			pk_current_syscall(task, key);
-			pk_used_kernel(c, charge->ran_on, charge->ns);
-		}
-		if (!config.measure)
-			key->ustack = pk_user_stack(c, ctx, buf);
-		key->exec_id = task->self_exec_id;
+	if (charge->kind == PK_OWN) {
+		pk_current_syscall(task, key);
+		pk_used_kernel(c, charge->ran_on, charge->ns);
 	}
+	if (!config.measure)
+		key->ustack = pk_user_stack(c, ctx, buf);
+	key->exec_id = task->self_exec_id;
 	return pk_count(c, key, charge->ns, charge->samples);
 }
 
@@ -270,30 +293,6 @@ static __always_inline bool pk_is_idle_again(struct pk_cpu *c, struct task_struc
 	return !task->pid && ip == c->idle_ip && !pk_serving_softirq(c);
 }
 
-#define PK_GAP_NS 10000000
-
-/*
- * perf throttles an event that fires too often between two ticks, and an idle CPU may have no
- * tick for seconds: after kernel.perf_event_max_sample_rate / HZ samples the clock stops until
- * the first tick after the CPU is woken. The time of such a gap was idle, not the waker's. A busy
- * CPU has ticks, so a gap of several ticks was idle whatever the last sample met.
- */
-static __noinline int pk_sample_gap(struct pk_cpu *c, struct pk_charge *charge)
-{
-	struct pk_key *key = pk_fresh_key();
-
-	key->ran_on = PK_IDLE;
-	key->served = PK_IDLE;
-	key->kind = PK_IDLING;
-	key->vec = PK_VEC_NONE;
-	key->basis = PK_BASIS_OWN;
-	if (charge->ns <= period)
-		return 0;
-	pk_count(c, key, charge->ns - period, 0);
-	charge->ns = period;
-	return 0;
-}
-
 SEC("perf_event")
 int pk_sample(struct bpf_perf_event_data *ctx)
 {
@@ -303,9 +302,8 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	struct pk_place *place;
 	struct pk_charge *charge = &c->sample;
 	struct pk_scratch *s;
-	__u64 since = started;
+	__u64 since = started, idle_ns, idle_until = 0;
 	__u32 zero = 0, depth;
-	bool gap;
 
 	/* Attaching lets the clock run for a moment before it is to count. */
 	if (!since || stopped || pk_is_away(c))
@@ -319,16 +317,15 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	charge->samples = 1;
 	c->last_ns = now;
 	pk_learn_percpu(c, task);
-	gap = charge->ns > 2 * period && (c->idle || charge->ns > PK_GAP_NS);
 	pk_take_off_interrupts(c, charge, now);
+	idle_ns = pk_take_off_idle(c, charge, &idle_until);
 	pk_take_off_stolen(c, charge);
-	if (gap)
-		pk_sample_gap(c, charge);
+	pk_leave_gap(c, charge);
 	charge->ns += c->carried_ns;
 	c->carried_ns = 0;
 	if (pk_was_in_interrupt(c)) {
 		c->carried_ns = charge->ns;
-		goto out;
+		goto busy;
 	}
 	if (unlikely(c->exact_epoch != epoch)) { /* a recording that nobody reads began anew */
 		c->exact_epoch = epoch;
@@ -336,29 +333,30 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	}
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!s)
-		goto out;
+		goto busy;
 	if (c->armed && !c->busy)
 		pk_net_close(c); /* no hook came: what it was waiting for is over */
 	pk_look_for_hooks(c);
 
+	if (pk_was_idle(c, idle_until) || pk_is_idle_again(c, task, ctx->regs.rip)) {
+		pk_sample_idle(c, charge, idle_ns, idle_until);
+		goto out;
+	}
 	c->idle = 0;
 	charge->ran_on = pk_current_label(c, task);
 	if ((__s64)ctx->regs.rip > 0) {
 		charge->kind = PK_USER;
-	} else if (pk_is_idle_again(c, task, ctx->regs.rip)) {
-		charge->kind = PK_IDLING;
-		c->idle = 1;
 	} else {
 		depth = pk_kernel_stack(c, ctx, s);
 		place = pk_read_place(s, depth);
 		if (place->async && pk_is_late(c) && pk_interrupted_idle_or_user(place)) {
-			charge->kind = PK_USER;
 			if (!task->pid) {
-				charge->kind = PK_IDLING;
-				c->idle = 1;
+				pk_sample_idle(c, charge, idle_ns, idle_until);
+				goto out;
 			}
+			charge->kind = PK_USER;
 			pk_sample_own(c, ctx, task, &s->stack, charge);
-			goto out;
+			goto busy;
 		}
 		if (config.debox || (!place->async && !task->pid)) {
 			; /* nobody reads the stacks, or that of being idle */
@@ -370,31 +368,45 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 		}
 		if (place->async) {
 			pk_sample_async(c, s, charge);
-			goto out;
+			goto busy;
 		}
 		if (task->pid == 0) {
-			charge->kind = PK_IDLING;
-			c->idle = 1;
 			c->idle_ip = ctx->regs.rip;
-		} else if (task->flags & PF_KTHREAD) {
-			pk_sample_thread(c, place, charge);
+			pk_sample_idle(c, charge, idle_ns, idle_until);
 			goto out;
-		} else {
-			charge->kind = PK_OWN;
 		}
+		if (task->flags & PF_KTHREAD) {
+			pk_sample_thread(c, place, charge);
+			goto busy;
+		}
+		charge->kind = PK_OWN;
 	}
 	pk_sample_own(c, ctx, task, &s->stack, charge);
+busy:
+	c->work_done = 0;
+	if (idle_ns)
+		pk_count_idle(c, idle_ns, 0);
 out:
 	pk_measure_run(c);
 	c->sampling = 0;
 	return 0;
 }
 
-/* Run by user space on every CPU at the end: one that is idle may have had no clock for a while. */
+/*
+ * Run by user space on every CPU at the beginning, since an idle one may have its first sample late,
+ * and at the end: one that is idle may have had no clock for a while.
+ */
 SEC("?raw_tp")
 int pk_look(void *ctx)
 {
-	if (!bpf_get_current_task_btf()->pid)
-		this_cpu()->idle = 1;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pk_cpu *c = this_cpu();
+	__u64 until;
+
+	if (!task->pid)
+		c->idle = 1;
+	pk_learn_percpu(c, task);
+	if (!c->idle_time)
+		c->idle_time = pk_idle_time(c, &until);
 	return 0;
 }

@@ -391,6 +391,7 @@ struct pk_config {
 	__u64 preempt_count;
 	__u64 softirq_pending;
 	__u64 cpustat;
+	__u64 tick_sched;
 	__u64 packets;            /* received on a CPU */
 	__u64 share_calls;        /* functions that CPUs call for one another: by votes, not by notes */
 	__u64 measure;            /* all of the time, by entry and exit */

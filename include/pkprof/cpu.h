@@ -136,6 +136,9 @@ struct pk_cpu {
 	__u64 last_ns;    /* time of the last sample */
 	__u64 steal;      /* time stolen from this CPU, up to then */
 	__u64 carried_ns; /* of samples that were for an interrupt, which is counted otherwise */
+	__u64 idle_time;  /* that the kernel counts of this CPU, up to the last sample; 0: not known */
+	__u64 gap_ns;     /* before the last sample that came late, and not stolen as far as is known */
+	__u64 work_done;  /* up to the last sample, if that met the idle task; see idle.bpf.h */
 	__u64 work_function; /* of the piece of work that is being sampled */
 	struct pk_told told[PK_TOLD];
 	__u8 idle;        /* the last sample, or look, met the idle task */

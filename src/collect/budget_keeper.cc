@@ -20,7 +20,8 @@ constexpr timespec lead_in{0, 50'000'000};
 constexpr uint64_t cost_window_ns = 10'000'000;
 // Between windows, at least. Opening one has the kernel patch itself, which takes a CPU some
 // milliseconds: what a run takes is known well enough after the first ones, and only followed then.
-constexpr uint64_t first_cost_interval_ns = 1'000'000'000;  // twice as long each time, up to
+// A single one does not do: the host may take the CPU in the middle of a run.
+constexpr uint64_t first_cost_interval_ns = 250'000'000;  // twice as long each time, up to
 constexpr uint64_t longest_cost_interval_ns = 10'000'000'000;
 
 }  // namespace
@@ -44,7 +45,8 @@ void BudgetKeeper::begin() {
   look();
 }
 
-// Up to now, by CPU, at the prices of now: what was paid before at others stays as it was.
+// Up to now, by CPU, at the prices of now: what was paid before at others stays as it was, once
+// prices are sure.
 std::vector<uint64_t> BudgetKeeper::spent_ns() {
   const std::vector<double> clock = kernel_.clock_ns();
   paid_.resize(clock.size());
@@ -52,12 +54,19 @@ std::vector<uint64_t> BudgetKeeper::spent_ns() {
     Paid& paid = paid_[cpu];
     paid.ns += std::max(clock[cpu] - std::exchange(paid.clock_ns, clock[cpu]), 0.0);
   }
+  std::vector<double> unsure_ns(paid_.size());
   for (size_t group = 0; group < hook_groups; ++group) {
     const double run_ns = cost_.hook_ns(static_cast<HookGroup>(group));
     const std::vector<uint64_t> runs = kernel_.hook_runs(static_cast<HookGroup>(group));
     for (size_t cpu = 0; cpu < std::min(runs.size(), paid_.size()); ++cpu) {
-      const uint64_t before = std::exchange(paid_[cpu].runs[group], runs[cpu]);
-      paid_[cpu].ns += run_ns * static_cast<double>(runs[cpu] - before);
+      uint64_t& before = paid_[cpu].runs[group];
+      const double ns = run_ns * static_cast<double>(runs[cpu] - before);
+      if (!cost_.is_sure()) {
+        unsure_ns[cpu] += ns;
+        continue;
+      }
+      paid_[cpu].ns += ns;
+      before = runs[cpu];
     }
   }
   // This process runs on one CPU at a time: where it is now.
@@ -67,7 +76,8 @@ std::vector<uint64_t> BudgetKeeper::spent_ns() {
     paid_[static_cast<size_t>(cpu)].ns += static_cast<double>(more);
   std::vector<uint64_t> all;
   all.reserve(paid_.size());
-  for (const Paid& paid : paid_) all.push_back(static_cast<uint64_t>(paid.ns));
+  for (size_t cpu = 0; cpu < paid_.size(); ++cpu)
+    all.push_back(static_cast<uint64_t>(paid_[cpu].ns + unsure_ns[cpu]));
   return all;
 }
 

@@ -22,10 +22,12 @@ uint64_t used_ns() {
   return ns(r.ru_utime) + ns(r.ru_stime);
 }
 
+// Of an even number the lower one: what is wrong with one is too long, never too short.
 template <typename T>
 T median(std::vector<T>& v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<ptrdiff_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
+  const size_t middle = (v.size() - 1) / 2;
+  std::nth_element(v.begin(), v.begin() + static_cast<ptrdiff_t>(middle), v.end());
+  return v[middle];
 }
 
 }  // namespace
@@ -62,6 +64,7 @@ void CostMeter::open() {
 void CostMeter::close() {
   if (!is_open()) return;
   stats_.reset();
+  ++windows_;
   for (size_t g = 0; g < hook_groups; ++g) {
     const std::vector<Runs> now = runs_of(hooks_[g]);
     uint64_t count = 0;

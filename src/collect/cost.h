@@ -29,6 +29,8 @@ class CostMeter {
   void open();
   void close();
   [[nodiscard]] bool is_open() const { return stats_.valid(); }
+  // Whether one window more will hardly change what a run takes.
+  [[nodiscard]] bool is_sure() const { return windows_ >= 3; }
 
   // What one run takes, ns, as measured so far.
   [[nodiscard]] double hook_ns(HookGroup group) const;
@@ -46,6 +48,7 @@ class CostMeter {
   ByGroup hooks_;
   HookOverhead overhead_;
   Fd stats_;
+  size_t windows_ = 0;                                        // so far
   std::array<std::vector<Runs>, hook_groups> hooks_at_open_;  // of each program
   std::array<std::vector<double>, hook_groups> each_ns_;      // of a run, by window
   uint64_t used_at_start_ = 0;

@@ -100,9 +100,10 @@ void KernelSide::Impl::begin_anew(pk_cpu& cpu, uint64_t now) {
   cpu.steal = 0;
   cpu.irq_ns = 0;
   cpu.carried_ns = 0;
+  cpu.idle_time = 0;
+  cpu.gap_ns = 0;
   cpu.run_since = now;
   cpu.run_off = cpu.irq_sum + cpu.softirq_sum;
-  cpu.run_stolen = 0;
   cpu.idle = 0;
 }
 
@@ -118,6 +119,7 @@ Result<> KernelSide::enable() {
   m.time.go_on(now);
   m.started = now;
   m.skeleton->bss->started = now;
+  m.run_everywhere(m.skeleton->progs.pk_look);
   for (const Fd& fd : m.samplers)
     if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0)) return fail_errno("starting the samplers");
   return {};

@@ -149,6 +149,8 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   s->rodata->config.preempt_count = facts.preempt_count_offset();
   s->rodata->config.softirq_pending = facts.softirq_pending_offset();
   s->rodata->config.packets = facts.percpu_offset("softnet_data", "processed");
+  if (facts.percpu_offset("tick_cpu_sched", "idle_sleeptime"))
+    s->rodata->config.tick_sched = facts.percpu_offset("tick_cpu_sched");
   s->rodata->config.cpustat = facts.percpu_offset("kernel_cpustat");
   s->rodata->config.measure = options.measure;
   s->rodata->config.share_calls = std::ranges::none_of(

@@ -224,6 +224,8 @@ Result<> KernelSide::reset() {
   const timespec wait{static_cast<time_t>(wait_ns / 1'000'000'000),
                       static_cast<long>(wait_ns % 1'000'000'000)};
   nanosleep(&wait, nullptr);
+  for (pk_cpu& cpu : m.per_cpu()) cpu.idle_time = 0;
+  m.look_at_cpus();
   bss->started = m.started = monotonic_ns();
   if (auto r = m.use_tables(1 - old, std::launch::deferred); !r) return r;
   static_cast<void>(take_rest());

@@ -44,7 +44,8 @@ void Windows::settle(uint64_t now, std::span<const uint64_t> spent_ns) {
   began_at_.resize(spent_ns.size());
   credit_ns_.resize(spent_ns.size(), most);
   for (size_t cpu = 0; cpu < spent_ns.size(); ++cpu) {
-    const auto paid = static_cast<double>(spent_ns[cpu] - std::min(spent_ns[cpu], spent_ns_[cpu]));
+    // Less than nothing where what was thought to be dear turns out to be cheap.
+    const double paid = static_cast<double>(spent_ns[cpu]) - static_cast<double>(spent_ns_[cpu]);
     credit_ns_[cpu] = std::min(credit_ns_[cpu] + earned - paid, most);
     spent_ns_[cpu] = spent_ns[cpu];
   }
