@@ -13,10 +13,11 @@ namespace {
 struct Options {
   std::string file = "-";
   std::string output = "pkprof.pb.gz";
+  std::string event;
 };
 
 int import(const Options& o) {
-  const auto profile = import_file(o.file);
+  const auto profile = import_file(o.file, o.event);
   if (!profile) return complain(profile.error().message, exit_failure);
   if (const auto written = write_profile(*profile, o.output); !written)
     return complain(written.error().message, exit_failure);
@@ -38,6 +39,9 @@ void add_import(ArgParser& parser, CommandLine& line) {
   sub.add("-o,--output", options->output, "Where to; - is standard output")
       .type("FILE")
       .show_default();
+  sub.add("--event", options->event,
+          "Of several events in what perf printed, the one to take; a clock otherwise, or the first")
+      .type("NAME");
   sub.examples({"perf script | pkprof import && pkprof report --view flat"});
   sub.when_used([options, &line] { line.action = [options] { return import(*options); }; });
 }

@@ -25,17 +25,20 @@ Result<Profile> import_pprof(std::istream& in) {
   return read_foreign_pprof(std::as_bytes(std::span(bytes)));
 }
 
-Result<Profile> import_from(std::istream& in, bool pprof, const std::string& name) {
-  auto profile = pprof ? import_pprof(in) : read_perf_script(in);
+Result<Profile> import_from(std::istream& in, bool pprof, const std::string& name,
+                            const std::string& event) {
+  if (pprof && !event.empty()) return fail(name + " is a pprof file, in which no event has a name");
+  auto profile = pprof ? import_pprof(in) : read_perf_script(in, event);
   if (!profile) return std::unexpected(profile.error().in(name));
   return profile;
 }
 
 }  // namespace
 
-Result<Profile> import_file(const std::string& path) {
+Result<Profile> import_file(const std::string& path, const std::string& event) {
   // One byte can be looked at.
-  if (path == "-") return import_from(std::cin, std::cin.peek() == gzip_begins, "standard input");
+  if (path == "-") 
+    return import_from(std::cin, std::cin.peek() == gzip_begins, "standard input", event);
   std::ifstream in(path, std::ios::binary);
   if (!in) return fail_errno("opening " + path);
   std::string begin(64, '\0');
@@ -47,7 +50,7 @@ Result<Profile> import_file(const std::string& path) {
   in.seekg(0);
   // Text has no such bytes.
   const bool binary = std::ranges::any_of(begin, [](char c) { return c >= 0 && c < '\t'; });
-  return import_from(in, binary || begin.starts_with(char{gzip_begins}), path);
+  return import_from(in, binary || begin.starts_with(char{gzip_begins}), path, event);
 }
 
 }  // namespace pkprof

@@ -1,10 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sample as `perf script` prints it: a line that says who, when and of what, and a line for
-// each frame, innermost first.
+// One sample as `perf script` prints it: who, when and of what, and where.
 //
 //   nginx  812/813  [001]  4711.123456:   10101010 cpu-clock:pppH:
 //           ffffffff81a2b3c4 tcp_recvmsg+0x64 ([kernel.kallsyms])
 //               7f1e2d3c4b5a recv+0x1a (/usr/lib/x86_64-linux-gnu/libc.so.6)
+//
+// Which fields there are is up to who ran it (-F), and to what was recorded. Here [ ] may be left
+// out, and a word is anything without blanks:
+//
+//   sample  = [comm] [ids] [cpu] [flags] [time] [period] [event] [values] [frame] NL stack
+//   comm    = text, in which there may be anything
+//   ids     = NUMBER ["/" NUMBER]          process and thread, or one of them; -1: it has ended
+//   cpu     = "[" NUMBER "]"
+//   flags   = letters and dots             what was interrupted
+//   time    = SECONDS "." DIGITS ":"
+//   event   = word ":"                     with modifiers behind another colon
+//   values  = addresses and weights        skipped
+//   stack   = { TAB frame NL [source NL] } NL
+//   frame   = HEX [function ["+0x" HEX]] ["(" file ["+0x" HEX] ")"]
+//   source  = two blanks, file ":" line    skipped
+//
+// Without call graphs there is one frame, on the sample's own line, and no stack.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +39,22 @@ struct PerfFrame {
 
 struct PerfSample {
   std::string comm;
-  uint32_t pid = 0;  // of the process, or if that is all that was printed, of the thread
+  // Of the process, or if that is all that was printed, of the thread; none: it was not printed, or
+  // the thread had ended.
+  std::optional<uint32_t> pid;
   uint32_t tid = 0;
   std::optional<uint32_t> cpu;
-  uint64_t time_ns = 0;
-  uint64_t period = 1;
-  std::string event;  // "cpu-clock", "cycles"; without modifiers
+  std::optional<uint64_t> time_ns;
+  std::optional<uint64_t> period;
+  std::string event;  // "cpu-clock", "sched:sched_switch"; without modifiers; "" if not printed
   std::vector<PerfFrame> frames;
 };
 
-// The first line of a sample; nothing where it is none, or has no time.
+// The first line of a sample, with its frame if it has one; nothing where it is none.
 [[nodiscard]] std::optional<PerfSample> parse_perf_header(std::string_view line);
+// The same of one that has neither time nor event, nor a frame: many a line looks like that. It is
+// one where a stack follows.
+[[nodiscard]] std::optional<PerfSample> parse_bare_perf_header(std::string_view line);
 [[nodiscard]] std::optional<PerfFrame> parse_perf_frame(std::string_view line);
 
 }  // namespace pkprof

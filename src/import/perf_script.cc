@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "import/charged.h"
@@ -17,48 +17,69 @@ namespace {
 
 constexpr size_t longest_line = size_t{1} << 16;
 constexpr size_t deepest_stack = 1024;
+constexpr size_t most_names = 64;  // of one process
+constexpr uint64_t longest_distance_ns = 10'000'000'000;  // of two samples
+constexpr uint64_t nominal_ns = 1'000'000;                // of one, where nothing is known
 constexpr uint64_t kernel_half = uint64_t{1} << 63;
 
 bool is_clock(std::string_view event) {
   return event == "cpu-clock" || event == "task-clock";
 }
 
-// "[kernel.kallsyms]", "[nf_tables]", "/lib/modules/6.1.0/kernel/fs/xfs/xfs.ko"
+// "xfs.ko", "xfs.ko.zst"
+bool is_module(std::string_view file) {
+  for (const std::string_view end : {".gz", ".xz", ".zst"})
+    if (file.ends_with(end)) {
+      file.remove_suffix(end.size());
+      break;
+    }
+  return file.ends_with(".ko");
+}
+
+// "[kernel.kallsyms]", "[nf_tables]", "/usr/lib/debug/boot/vmlinux-6.1.0"; what a virtual machine's
+// kernel did is the work of a process here.
 bool is_kernel(const PerfFrame& frame) {
-  return frame.address >= kernel_half || frame.file.ends_with(".ko") ||
-         frame.file == "[kernel.kallsyms]" || frame.file == "[kernel]" ||
-         frame.file.starts_with("[kernel.kallsyms]");
+  const std::string_view file = frame.file;
+  if (file.starts_with("[guest.")) return false;
+  const size_t slash = file.rfind('/');
+  const std::string_view name = slash == std::string_view::npos ? file : file.substr(slash + 1);
+  return frame.address >= kernel_half || file == "[kernel]" || file.starts_with("[kernel.") ||
+         name.starts_with("vmlinux") || is_module(name);
 }
 
 class PerfScript {
  public:
+  explicit PerfScript(std::string_view event) : wanted_(event) {}
+
   Result<Profile> run(std::istream& in) {
     std::string line;
-    while (read_line(in, line)) {
-      ++lines_;
-      if (line.size() > longest_line)
-        return fail("line " + std::to_string(lines_) + " is longer than " +
-                    std::to_string(longest_line) + " bytes: this is not what perf script prints");
-      take(line);
-    }
+    while (read_line(in, line)) take(line);
     add_sample();
-    if (sums_overflow_) return fail("its times add up to more than can be");
-    if (!samples_)
-      return fail("there is no sample in it: it is to be what `perf script` prints, with times");
-    finish();
+    if (events_.empty())
+      return fail("there is no sample in it: it is to be what `perf script` prints");
+    const Event* event = choose();
+    if (!event) return fail("there is no event " + wanted_ + " in it, but " + names_of(nullptr));
+    if (event->overflows) return fail("its times add up to more than can be");
+    finish(*event);
     return std::move(profile_);
   }
 
  private:
-  // Reads no more than a little beyond what a line may be.
-  static bool read_line(std::istream& in, std::string& line) {
+  // Names of functions may be longer than any line that is kept.
+  bool read_line(std::istream& in, std::string& line) {
     line.clear();
+    bool any = false;
+    bool cut = false;
     for (int c = in.get(); c != std::istream::traits_type::eof(); c = in.get()) {
-      if (c == '\n') return true;
-      line += static_cast<char>(c);
-      if (line.size() > longest_line) return true;
+      any = true;
+      if (c == '\n') break;
+      if (line.size() < longest_line)
+        line += static_cast<char>(c);
+      else
+        cut = true;
     }
-    return !line.empty();
+    cut_lines_ += cut;
+    return any;
   }
 
   void take(const std::string& line) {
@@ -66,25 +87,42 @@ class PerfScript {
       take_fact(line);
     } else if (line.find_first_not_of(" \t\r") == std::string::npos) {
       add_sample();
-    } else if (sample_) {
+    } else if (line.front() == '\t' && begin_with_frame()) {
       // Not a new sample before its stack has ended: a frame's name may look like anything.
-      if (auto frame = parse_perf_frame(line)) {
-        if (sample_->frames.size() < deepest_stack)
-          sample_->frames.push_back(std::move(*frame));
-        else
-          ++cut_;
-      } else {
-        add_sample();
-        begin(line);
-      }
-    } else {
-      begin(line);
+      if (!add_frame(line)) ++strange_;
+    } else if (auto sample = parse_perf_header(line)) {
+      add_sample();
+      sample_ = std::move(sample);
+    } else if (!sample_ || (!is_source_line(line) && !add_frame(line))) {
+      ++strange_;
+      if (!sample_) before_ = line;
     }
   }
 
-  void begin(const std::string& line) {
-    sample_ = parse_perf_header(line);
-    if (!sample_) ++strange_;
+  // A line that says who and no more was a sample's, if a frame follows.
+  bool begin_with_frame() {
+    if (sample_) return true;
+    sample_ = parse_bare_perf_header(std::exchange(before_, ""));
+    strange_ -= sample_.has_value();
+    return sample_.has_value();
+  }
+
+  bool add_frame(const std::string& line) {
+    auto frame = parse_perf_frame(line);
+    if (!frame) return false;
+    if (sample_->frames.size() < deepest_stack)
+      sample_->frames.push_back(std::move(*frame));
+    else
+      ++cut_;
+    return true;
+  }
+
+  // "  main.c:12", of the frame before it
+  [[nodiscard]] bool is_source_line(const std::string& line) const {
+    if (!line.starts_with("  ") || sample_->frames.empty()) return false;
+    const size_t colon = line.rfind(':');
+    return colon != std::string::npos && colon + 1 < line.size() &&
+           line.find_first_not_of("0123456789", colon + 1) == std::string::npos;
   }
 
   // Of --header.
@@ -102,12 +140,33 @@ class PerfScript {
   }
 
   LabelId label_of(const PerfSample& sample) {
-    if (sample.pid == 0) return profile_.label({.kind = LabelKind::idle});
+    if (is_idle(sample)) return profile_.label({.kind = LabelKind::idle});
+    // Of a thread that had ended perf says no more than -1.
+    const bool ended = sample.comm == ":-1";
     return profile_.label({.kind = LabelKind::process,
-                           .pid = sample.pid,
-                           .start_ns = 1,
+                           .pid = sample.pid.value_or(0),
+                           .start_ns = program_of(sample),
                            .kthread = !has_user_frames(sample) && is_thread_of_kernel(sample),
-                           .comm = sample.comm});
+                           .comm = ended ? "(ended)" : sample.comm});
+  }
+
+  // A process that goes by another name is another program: the shell's child, before and after it
+  // is the command. Its threads' names are their own.
+  uint64_t program_of(const PerfSample& sample) {
+    std::vector<std::string>& names = programs_[sample.pid.value_or(0)];
+    const bool is_thread = sample.pid && sample.tid != *sample.pid;
+    if (names.empty()) names.emplace_back(is_thread ? "" : sample.comm);
+    if (is_thread) return names.size();
+    if (names.back().empty()) names.back() = sample.comm;
+    const auto found = std::ranges::find(names, sample.comm);
+    if (found != names.end()) return static_cast<uint64_t>(found - names.begin()) + 1;
+    if (names.size() == most_names) return most_names;
+    names.push_back(sample.comm);
+    return names.size();
+  }
+
+  static bool is_idle(const PerfSample& sample) {
+    return sample.pid ? *sample.pid == 0 : sample.comm == "swapper";
   }
 
   static bool has_user_frames(const PerfSample& sample) {
@@ -136,104 +195,172 @@ class PerfScript {
                              .file = proper ? "[kernel.kallsyms]" : from.file});
   }
 
-  // What is known of a sample; its time is added up when that is known.
+  // What the samples of one event say.
+  struct Event {
+    std::string name;
+    uint64_t order = 0;  // of its first sample
+    bool clock = false;
+    uint64_t samples = 0;
+    std::map<SampleKey, SampleValue> values;  // .ns: of a clock's periods
+    uint64_t sum_ns = 0;
+    bool overflows = false;
+    uint64_t without_period = 0;
+    std::vector<uint64_t> periods;
+    std::vector<uint64_t> distances;
+    std::map<uint32_t, uint64_t> last_of_cpu;
+    std::vector<uint64_t> times;
+    std::set<uint32_t> cpus;
+  };
+
+  // What is known of a sample; what its time is, is known when all are.
   void add_sample() {
     if (!sample_) return;
     const PerfSample& sample = *sample_;
     std::vector<ImportedFrame> frames;
     frames.reserve(sample.frames.size());
     for (const PerfFrame& f : sample.frames) frames.push_back({f.function, is_kernel(f), frame(f)});
-    const SampleKey key = charged(profile_, label_of(sample), sample.pid == 0, frames);
-    note_time(sample, key);
+    const SampleKey key = charged(profile_, label_of(sample), is_idle(sample), frames);
+    count(sample, key);
     sample_.reset();
   }
 
-  void note_time(const PerfSample& sample, const SampleKey& key) {
-    ++samples_;
-    first_ns_ = std::min(first_ns_, sample.time_ns);
-    last_ns_ = std::max(last_ns_, sample.time_ns);
-    const uint32_t cpu = sample.cpu.value_or(0);
-    seen_cpus_.insert(cpu);
-    if (is_clock(sample.event)) {
-      sums_overflow_ |= __builtin_add_overflow(sum_ns_, sample.period, &sum_ns_) ||
-                        sum_ns_ > static_cast<uint64_t>(INT64_MAX);
-      if (sums_overflow_) return;
-      profile_.add(key, {.count = 1, .ns = sample.period});
-      clock_periods_.push_back(sample.period);
-      return;
+  void count(const PerfSample& sample, const SampleKey& key) {
+    Event& event = events_[sample.event];
+    if (!event.samples++) {
+      event.name = sample.event;
+      event.order = events_.size();
+      event.clock = is_clock(sample.event);
     }
-    // The usual distance is known at the end.
-    ++counted_[key];
-    uint64_t& last = last_of_cpu_[cpu];
-    if (last && sample.time_ns > last) distances_.push_back(sample.time_ns - last);
-    last = sample.time_ns;
+    const uint32_t cpu = sample.cpu.value_or(0);
+    event.cpus.insert(cpu);
+    SampleValue& value = event.values[key];
+    ++value.count;
+    if (event.clock && sample.period) {
+      event.overflows |= __builtin_add_overflow(event.sum_ns, *sample.period, &event.sum_ns) ||
+                         event.sum_ns > static_cast<uint64_t>(INT64_MAX);
+      if (event.overflows) return;
+      value.ns += *sample.period;
+      event.periods.push_back(*sample.period);
+    } else {
+      ++event.without_period;
+    }
+    if (!sample.time_ns) return;
+    event.times.push_back(*sample.time_ns);
+    uint64_t& last = event.last_of_cpu[cpu];
+    if (last && *sample.time_ns > last && *sample.time_ns - last <= longest_distance_ns)
+      event.distances.push_back(*sample.time_ns - last);
+    last = *sample.time_ns;
   }
 
-  static uint64_t median(std::vector<uint64_t>& values) {
+  // A clock, if none is asked for, or what the file begins with.
+  [[nodiscard]] const Event* choose() const {
+    const Event* best = nullptr;
+    for (const auto& [name, event] : events_) {
+      if (!wanted_.empty() && name != wanted_) continue;
+      const auto rank = [](const Event& e) { return std::pair(!e.clock, e.order); };
+      if (!best || rank(event) < rank(*best)) best = &event;
+    }
+    return best;
+  }
+
+  // "cycles (500 samples), faults (3 samples)", without `but`.
+  [[nodiscard]] std::string names_of(const Event* but) const {
+    std::string names;
+    for (const auto& [name, event] : events_) {
+      if (&event == but) continue;
+      if (!names.empty()) names += ", ";
+      names += (name.empty() ? "one without a name" : name) + " (" +
+               std::to_string(event.samples) + (event.samples == 1 ? " sample)" : " samples)");
+    }
+    return names;
+  }
+
+  static uint64_t median(std::vector<uint64_t> values) {
     if (values.empty()) return 0;
     const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
     std::ranges::nth_element(values, middle);
     return *middle;
   }
 
-  void finish() {
-    // No more than the whole, where nearly all samples are of one moment.
-    const uint64_t events = samples_ - clock_periods_.size();
-    const uint64_t between =
-        std::max(events - std::min<uint64_t>(events, seen_cpus_.size()), uint64_t{1});
-    const uint64_t distance =
-        std::min(median(distances_), (last_ns_ - first_ns_) * seen_cpus_.size() / between);
-    for (const auto& [key, count] : counted_)
-      profile_.add(key, {.count = count, .ns = count * distance});
-    const uint64_t period = std::max(distance, median(clock_periods_));
+  // From the first sample to the last, but for times in which there was none on any CPU.
+  static uint64_t length_ns(std::vector<uint64_t> times) {
+    std::ranges::sort(times);
+    uint64_t ns = 0;
+    for (size_t i = 1; i < times.size(); ++i)
+      if (const uint64_t gap = times[i] - times[i - 1]; gap <= longest_distance_ns) ns += gap;
+    return ns;
+  }
+
+  void finish(const Event& event) {
     Meta& meta = profile_.meta;
-    meta.cpus = std::max({cpus_, *seen_cpus_.rbegin() + 1, uint32_t{1}});
-    meta.duration_ns = last_ns_ - first_ns_ + period;
-    meta.samples_taken = samples_;
-    if (period) meta.frequency_hz = (1'000'000'000 + period / 2) / period;
-    meta.degraded.emplace_back(
-        "imported from perf: for whom interrupts and softirqs were is not known, and threads of "
-        "the "
-        "kernel are on rows of their own");
-    if (!counted_.empty())
-      meta.degraded.emplace_back("events are not of a clock: each counts for " +
-                                 std::to_string(distance / 1000) +
-                                 " us, the usual distance of two");
-    if (strange_) meta.degraded.push_back(std::to_string(strange_) + " lines were not understood");
-    if (cut_)
-      meta.degraded.push_back(std::to_string(cut_) + " frames of stacks deeper than " +
-                              std::to_string(deepest_stack) + " were left out");
+    const uint64_t length = length_ns(event.times);
+    // No more than the whole, where nearly all samples are of one moment.
+    const uint64_t between =
+        std::max(event.samples - std::min<uint64_t>(event.samples, event.cpus.size()), uint64_t{1});
+    const uint64_t evenly = length / between * event.cpus.size();
+    const uint64_t distance = std::min(median(event.distances), evenly);
+    const uint64_t period = event.periods.empty() ? distance : median(event.periods);
+    const uint64_t each = period ? period : nominal_ns;
     uint64_t sampled = 0;
-    for (const auto& sample : profile_.samples()) sampled += sample.value.ns;
-    // More than there was: of one process's threads, or several events at once.
+    for (const auto& [key, value] : event.values) {
+      // Of those that had no period among those that had one there are none, mostly.
+      const uint64_t ns = event.periods.empty() ? value.count * each : value.ns;
+      profile_.add(key, {.count = value.count, .ns = ns});
+      sampled += ns;
+    }
+    meta.cpus = std::max({cpus_, *event.cpus.rbegin() + 1, uint32_t{1}});
+    meta.duration_ns = length + each;
+    meta.samples_taken = event.samples;
+    if (period) meta.frequency_hz = std::max<uint64_t>((1'000'000'000 + period / 2) / period, 1);
+    say_what_is_missing(event, each, period != 0);
+    // More than there was: of one process's threads.
     if (sampled > profile_.cpu_ns())
       meta.duration_ns = (sampled + meta.cpus - 1) / meta.cpus;
-    else
+    else if (period)
       add_rest_of_time(profile_, profile_.cpu_ns() - sampled);
   }
 
+  void say_what_is_missing(const Event& event, uint64_t each, bool known) {
+    std::vector<std::string>& say = profile_.meta.degraded;
+    say.emplace_back(
+        "imported from perf: for whom interrupts and softirqs were is not known, and threads of "
+        "the kernel are on rows of their own");
+    if (events_.size() > 1)
+      say.push_back("of several events only " + event.name +
+                    " is in it (--event chooses); left out: " + names_of(&event));
+    if (!known)
+      say.push_back("its frequency and length are not known: each sample counts for " +
+                    std::to_string(each / 1'000'000) + " ms");
+    else if (event.periods.empty())
+      say.push_back(std::string(event.clock ? "periods were not printed" :
+                                              "events are not of a clock") +
+                    ": each counts for " + std::to_string(each / 1000) +
+                    " us, the usual distance of two");
+    if (strange_) say.push_back(std::to_string(strange_) + " lines were not understood");
+    if (cut_lines_)
+      say.push_back(std::to_string(cut_lines_) + " lines longer than " +
+                    std::to_string(longest_line) + " bytes were cut");
+    if (cut_)
+      say.push_back(std::to_string(cut_) + " frames of stacks deeper than " +
+                    std::to_string(deepest_stack) + " were left out");
+  }
+
+  std::string wanted_;  // event
+  std::map<uint32_t, std::vector<std::string>> programs_;  // by process
   Profile profile_;
   std::optional<PerfSample> sample_;
-  uint64_t lines_ = 0;
+  std::string before_;  // the last line, where it was none of a sample's
   uint64_t strange_ = 0;
+  uint64_t cut_lines_ = 0;
   uint64_t cut_ = 0;
-  uint64_t samples_ = 0;
-  uint64_t sum_ns_ = 0;  // of clocks
-  bool sums_overflow_ = false;
   uint32_t cpus_ = 0;
-  uint64_t first_ns_ = UINT64_MAX;
-  uint64_t last_ns_ = 0;
-  std::set<uint32_t> seen_cpus_;
-  std::map<SampleKey, uint64_t> counted_;  // of events that are not of a clock
-  std::map<uint32_t, uint64_t> last_of_cpu_;
-  std::vector<uint64_t> distances_;
-  std::vector<uint64_t> clock_periods_;
+  std::map<std::string, Event> events_;
 };
 
 }  // namespace
 
-Result<Profile> read_perf_script(std::istream& in) {
-  return PerfScript().run(in);
+Result<Profile> read_perf_script(std::istream& in, std::string_view event) {
+  return PerfScript(event).run(in);
 }
 
 }  // namespace pkprof

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `perf script` printed of a perf.data, as a Profile.
+// What `perf script` printed of a perf.data, as a Profile; see perf_sample.h for its grammar.
 //
-// charged.h says whom its time counts for. Times are what the samples of a clock say; of other
-// events (cycles) each counts for the usual distance between two samples of its CPU. What the CPUs
-// did between the samples is OTHER.
+// charged.h says whom its time counts for. Of several events one is taken. Samples of a clock stand
+// for their periods, those of other events (cycles) each for the usual distance between two of their
+// CPU. What the CPUs did between the samples is OTHER.
 #pragma once
 
 #include <istream>
-#include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "model/profile.h"
 
 namespace pkprof {
 
-// As `perf script` prints it without options, or with `-F +pid`, and with `--header` for what is
-// true of the whole. Lines that are none of a sample's are counted and said.
-[[nodiscard]] Result<Profile> read_perf_script(std::istream& in);
+// `event`: the one to take, as it was printed, without modifiers; "": a clock, or the one that comes
+// first. With `--header` the file says what is true of the whole. Lines that are none of a sample's
+// are counted and said.
+[[nodiscard]] Result<Profile> read_perf_script(std::istream& in, std::string_view event = "");
 
 }  // namespace pkprof

@@ -52,8 +52,7 @@ class DiffText {
     const Meta& meta = profile.meta;
     const std::string facts = clean(meta.kernel, options_.unicode) + ", " +
                               std::to_string(meta.cpus) + (meta.cpus == 1 ? " CPU, " : " CPUs, ") +
-                              duration_text(meta.duration_ns) + " at " +
-                              std::to_string(meta.frequency_hz) + " Hz";
+                              duration_text(meta.duration_ns) + frequency_text(meta);
     line(std::string("  ") + which + "  " +
          fit(clean(name, options_.unicode) + "  " + facts, options_.width - 5, options_.unicode));
     if (const std::string watched = watched_text(watched_share(meta)); !watched.empty())

@@ -61,6 +61,10 @@ std::string share_text(double share) {
   return decimal(share < 1 ? std::min(percent, 99.0) : percent, 0) + " %";
 }
 
+std::string frequency_text(const Meta& meta) {
+  return meta.frequency_hz ? " at " + std::to_string(meta.frequency_hz) + " Hz" : "";
+}
+
 std::string watched_text(double share) {
   return share < 1 ? "watched " + share_text(share) + " of the time (--budget)" : "";
 }

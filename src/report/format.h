@@ -28,6 +28,8 @@ namespace pkprof {
 [[nodiscard]] std::string share_text(double share);
 // "watched 31 % of the time (--budget)" of a share below 1; else "".
 [[nodiscard]] std::string watched_text(double share);
+// " at 997 Hz", "" if that is not known
+[[nodiscard]] std::string frequency_text(const Meta& meta);
 
 // group_title(), cleaned.
 [[nodiscard]] std::string party_name(const Profile& profile, By by, const Group& group,

@@ -90,7 +90,7 @@ std::string title_of(const HistogramElsewhere& e, const Histogram& histogram, bo
 std::string total_line(const Profile& profile, const Histogram& h) {
   const Meta& meta = profile.meta;
   std::string line = std::to_string(h.all.samples) + " samples";
-  if (meta.frequency_hz) line += " at " + std::to_string(meta.frequency_hz) + " Hz";
+  line += frequency_text(meta);
   line += ", " + duration_text(h.all.ns);
   if (h.all.ns)
     line += ": " + percent(h.here.ns, h.all.ns) + "% above, " +

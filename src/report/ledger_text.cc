@@ -137,7 +137,7 @@ void LedgerText::header() {
   line(options_.style.bold("For whom was the kernel working?"));
   line("  " + fitted(meta.kernel.empty() ? "unknown kernel" : meta.kernel, 32) + ", " +
        std::to_string(meta.cpus) + (meta.cpus == 1 ? " CPU, " : " CPUs, ") +
-       duration_text(meta.duration_ns) + " at " + std::to_string(meta.frequency_hz) + " Hz" +
+       duration_text(meta.duration_ns) + frequency_text(meta) +
        (meta.paused_ns ? ", without " + duration_text(meta.paused_ns) + " of pauses" : ""));
   if (!meta.command.empty())
     line("  command: " + fitted(meta.command, std::max<size_t>(options_.width, 60) - 11));

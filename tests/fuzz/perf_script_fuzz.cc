@@ -51,5 +51,12 @@ std::vector<std::string> fuzz_seeds() {
       "a b: 1.5: 77 [000] 12.000001: 250000 cycles:P: \n\t 55d0 operator()(int) const+0x5 "
       "(/bin/a)\n\n"
       "a b: 1.5: 77 [000] 12.000251: 250000 cycles:P: \n\t 55d0 [unknown] ([unknown])\n\n",
+      // Without call graphs; without this and that.
+      "hot  5279  6757.490623:    1003009 cpu-clock:      56379fced1d0 f+0x20 (/usr/bin/hot)\n"
+      "foobar [worker] 21332 cycles:\n\nhot 5279      56379fced1d0 f+0x20 (/usr/bin/hot)\n"
+      "hot 5279 [001] 7\n\t56379fced1d0 f (/usr/bin/hot (deleted))\n\n",
+      ":-1 -1/-1 [000] d.h1. 1795775000.5: 1 sched:sched_switch: prev_comm=a\n"
+      "\t55 operator()(int) (.constprop.0) (/lib/a.so (deleted))\n  a.c:12\n"
+      "\t66 net_rx_action+0x1 (/boot/vmlinux-6)\n\t77 f ([guest.kernel.kallsyms])\n\n",
   };
 }

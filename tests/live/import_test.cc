@@ -65,6 +65,76 @@ TEST(ImportTest, TimesArePerfsOwn) {
   EXPECT_GT(theirs.at("pk_hog"), 500'000'000U);
 }
 
+uint64_t samples_in(const std::string& perf, const std::string& data) {
+  const Finished done = run_program({perf, "report", "-i", data, "--stats"});
+  const std::string begin = "SAMPLE events:";
+  const size_t at = done.out.find(begin);
+  EXPECT_NE(at, std::string::npos) << done.out << done.err;
+  return at == std::string::npos ? 0 : std::strtoull(&done.out[at + begin.size()], nullptr, 10);
+}
+
+// The fields that perf prints by itself, without one or two of them.
+std::vector<std::string> choices_of_fields() {
+  const std::vector<std::string> fields{"comm", "pid", "tid", "cpu", "time", "event", "period",
+                                        "sym",  "dso"};
+  std::vector<std::string> choices;
+  const auto without = [&](size_t a, size_t b) {
+    std::string all = "ip";
+    for (size_t i = 0; i < fields.size(); ++i)
+      if (i != a && i != b) all += "," + fields[i];
+    choices.push_back(all);
+  };
+  for (size_t a = 0; a < fields.size(); ++a)
+    for (size_t b = a; b < fields.size(); ++b) without(a, b);
+  for (const char* more : {"symoff", "dsoff", "misc", "srcline", "cgroup", "addr,weight", "symoff,dsoff"})
+    choices.push_back("ip,comm,pid,tid,cpu,time,event,period,sym,dso," + std::string(more));
+  for (const char* few : {"comm,tid,ip,sym", "comm,pid,tid,event,ip,sym,dso", "comm,tid,time,ip,sym",
+                          "comm,cpu,time,ip,sym,dso",
+                          "tid,time,event", "comm,tid,cpu,time,event"})
+    choices.emplace_back(few);
+  return choices;
+}
+
+class ImportFieldsTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(ImportFieldsTest, AnyMayBeLeftOut) {
+  skip_unless_able();
+  const std::string perf = find_program("perf");
+  if (perf.empty()) GTEST_SKIP() << "needs perf";
+  const TempDir dir;
+  const std::string data = dir.file("perf.data");
+  Stage stage;
+  stage.start_hog(0);
+  Argv record{perf, "record", "-q", "-e", "cpu-clock", "-F", "97", "-a", "-o", data};
+  if (GetParam()) record.emplace_back("-g");
+  for (const char* word : {"--", "sleep", "0.5"}) record.emplace_back(word);
+  const Finished recorded = run_program(record);
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  const uint64_t samples = samples_in(perf, data);
+  size_t tried = 0;
+  for (const std::string& fields : choices_of_fields()) {
+    const std::string script = dir.file("script");
+    // What this perf does not know, or has not recorded, it refuses.
+    if (run_program({"sh", "-c", perf + " script -F " + fields + " -i " + data + " > " + script})
+            .status != 0)
+      continue;
+    ++tried;
+    const std::string profile = dir.file("profile");
+    const Finished imported = run_pkprof({"import", script, "-o", profile});
+    EXPECT_EQ(imported.status, 0) << fields << ": " << imported.err;
+    if (imported.status != 0) continue;
+    const json report = json::parse(run_pkprof({"report", "--json", profile}).out);
+    EXPECT_EQ(report.at("samples").at("taken"), samples) << fields;
+    EXPECT_EQ(report.at("degraded").dump().find("not understood"), std::string::npos) << fields;
+  }
+  EXPECT_GT(samples, 40);
+  EXPECT_GT(tried, 45);
+}
+
+INSTANTIATE_TEST_SUITE_P(, ImportFieldsTest, ::testing::Bool(), [](const auto& info) {
+  return info.param ? "Stacks" : "Places";
+});
+
 TEST(ImportTest, PerfsOwnFileIsSaidToBeOne) {
   const TempDir dir;
   std::ofstream(dir.file("perf.data")) << "PERFILE2 and so on";
