@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -28,11 +29,15 @@ constexpr uint32_t about_bytes = 65536;
 
 const std::string about_path = std::string(Pins::directory) + "/" + about_name;
 
-Result<> check_bpffs() {
+// Mounted where it is not, and left so: others use it, too.
+Result<> mount_bpffs() {
   struct statfs fs{};
   if (statfs(bpffs, &fs) == 0 && static_cast<uint64_t>(fs.f_type) == BPF_FS_MAGIC) return {};
-  return fail(std::string("what is to go on by itself needs the file system for BPF objects at ") +
-              bpffs + ": mount -t bpf bpf " + bpffs);
+  if (mount("bpf", bpffs, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") == 0) return {};
+  return fail_errno(
+      std::string("mounting the file system for BPF objects, which what goes on by itself needs, "
+                  "at ") +
+      bpffs + " (mount -t bpf bpf " + bpffs + ")");
 }
 
 Fd open_directory() {
@@ -140,7 +145,7 @@ bool Pins::exist() {
 }
 
 Result<Pins> Pins::create() {
-  if (auto r = check_bpffs(); !r) return std::unexpected(r.error());
+  if (auto r = mount_bpffs(); !r) return std::unexpected(r.error());
   const bool made = mkdir(directory, 0700) == 0;
   if (!made && errno != EEXIST)
     return fail(LibbpfLog().explain(std::string("making ") + directory, errno));

@@ -68,14 +68,19 @@ Result<std::string> gunzip(std::string_view packed, size_t limit) {
     stream.avail_out = room;
     const int status = inflate(&stream, Z_NO_FLUSH);
     filled += room - stream.avail_out;
-    if (status == Z_STREAM_END) break;
+    if (status == Z_STREAM_END) {
+      const std::string_view rest = packed.substr(packed.size() - stream.avail_in);
+      if (rest.empty()) break;
+      if (!is_gzip(rest)) return fail("data after the end of the gzip stream");
+      if (inflateReset(&stream) != Z_OK) return fail("corrupt gzip data");
+      continue;
+    }
     if (status == Z_MEM_ERROR) return fail("out of memory");
     if (status == Z_BUF_ERROR || (status == Z_OK && stream.avail_in == 0 && stream.avail_out > 0))
       return fail("truncated gzip data");
     if (status != Z_OK) return fail("corrupt gzip data");
   }
   if (filled > limit) return too_large(limit);
-  if (stream.avail_in > 0) return fail("data after the end of the gzip stream");
   out.resize(filled);
   return out;
 }

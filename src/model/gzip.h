@@ -14,7 +14,7 @@ namespace pkprof {
 
 [[nodiscard]] bool is_gzip(std::string_view bytes);
 
-// One gzip member and nothing after it. Fails, without having allocated much more than `limit`
+// Gzip members, one after the other (as `pigz -i` writes them), and nothing after them. Fails, without having allocated much more than `limit`
 // bytes, when the contents would be larger than that.
 [[nodiscard]] Result<std::string> gunzip(std::string_view packed, size_t limit);
 

@@ -335,10 +335,16 @@ TEST_F(HeldTest, OfAnotherVersion) {
   EXPECT_FALSE(std::filesystem::exists(pins));
 }
 
-TEST_F(HeldTest, WithoutItsFileSystem) {
-  const Argv pkprof = pkprof_argv({"start"});
-  expect_refused(run_program({find_program("unshare"), "-m", "sh", "-c",
-                              "umount /sys/fs/bpf && exec \"$0\" start", pkprof[0]}),
+TEST_F(HeldTest, ItsFileSystemIsMountedWhereItIsNot) {
+  const std::string pkprof = pkprof_argv({"start"})[0];
+  const auto elsewhere = [&](const std::string& script) {
+    return run_program({find_program("unshare"), "-m", "sh", "-ec", script, pkprof});
+  };
+  const Finished mounted = elsewhere(
+      "umount /sys/fs/bpf; \"$0\" start; \"$0\" stop -o /dev/null; stat -f -c %T /sys/fs/bpf");
+  expect_ok(mounted);
+  EXPECT_NE(mounted.out.find("bpf"), std::string::npos) << mounted.out;
+  expect_refused(elsewhere("mount -t tmpfs none /sys/fs; \"$0\" start"),
                  "mount -t bpf bpf /sys/fs/bpf");
 }
 
