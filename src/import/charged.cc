@@ -7,6 +7,23 @@
 
 namespace pkprof {
 
+bool is_kernel(std::string_view file, uint64_t address) {
+  constexpr uint64_t kernel_half = uint64_t{1} << 63;
+  if (file.starts_with("[guest.")) return false;
+  std::string_view name = file.substr(file.rfind('/') + 1);
+  for (const std::string_view packed : {".gz", ".xz", ".zst"})
+    if (name.ends_with(".ko" + std::string(packed))) name.remove_suffix(packed.size());
+  return address >= kernel_half || file.starts_with("[kernel") || name.starts_with("vmlinux") ||
+         name.ends_with(".ko");
+}
+
+std::string_view proper_file(std::string_view file) {
+  constexpr std::string_view deleted = " (deleted)";
+  if (file.starts_with("[kernel")) return "[kernel.kallsyms]";
+  if (file.ends_with(deleted)) file.remove_suffix(deleted.size());
+  return file;
+}
+
 SampleKey charged(Profile& profile, LabelId ran_on, bool idle,
                   std::span<const ImportedFrame> frames) {
   std::vector<ContextFrame> shown;

@@ -234,10 +234,7 @@ std::optional<PerfFrame> parse_perf_frame(std::string_view line) {
   const size_t file = begin_of_file(rest);
   frame.function = without_offset(trimmed(rest.substr(0, file)));
   if (file != std::string_view::npos) {
-    std::string_view name = without_offset(rest.substr(file + 1, rest.size() - file - 2));
-    constexpr std::string_view deleted = " (deleted)";
-    if (name.ends_with(deleted)) name.remove_suffix(deleted.size());
-    frame.file = name;
+    frame.file = without_offset(rest.substr(file + 1, rest.size() - file - 2));
   }
   if (frame.function == "[unknown]") frame.function.clear();
   if (frame.file == "[unknown]" || frame.file == "inlined") frame.file.clear();

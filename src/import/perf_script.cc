@@ -26,25 +26,8 @@ bool is_clock(std::string_view event) {
   return event == "cpu-clock" || event == "task-clock";
 }
 
-// "xfs.ko", "xfs.ko.zst"
-bool is_module(std::string_view file) {
-  for (const std::string_view end : {".gz", ".xz", ".zst"})
-    if (file.ends_with(end)) {
-      file.remove_suffix(end.size());
-      break;
-    }
-  return file.ends_with(".ko");
-}
-
-// "[kernel.kallsyms]", "[nf_tables]", "/usr/lib/debug/boot/vmlinux-6.1.0"; what a virtual machine's
-// kernel did is the work of a process here.
 bool is_kernel(const PerfFrame& frame) {
-  const std::string_view file = frame.file;
-  if (file.starts_with("[guest.")) return false;
-  const size_t slash = file.rfind('/');
-  const std::string_view name = slash == std::string_view::npos ? file : file.substr(slash + 1);
-  return frame.address >= kernel_half || file == "[kernel]" || file.starts_with("[kernel.") ||
-         name.starts_with("vmlinux") || is_module(name);
+  return pkprof::is_kernel(frame.file, frame.address);
 }
 
 class PerfScript {
@@ -189,10 +172,9 @@ class PerfScript {
   }
 
   MappingId mapping(const PerfFrame& from, bool kernel) {
-    const bool proper = from.file.starts_with("[kernel");
     return profile_.mapping({.start = kernel ? kernel_half : 0,
                              .limit = kernel ? UINT64_MAX : kernel_half,
-                             .file = proper ? "[kernel.kallsyms]" : from.file});
+                             .file = std::string(proper_file(from.file))});
   }
 
   // What the samples of one event say.

@@ -17,7 +17,8 @@ namespace {
 
 using namespace pprof;
 
-constexpr uint64_t kernel_half = uint64_t{1} << 63;
+constexpr size_t deepest_stack = size_t{1} << 20;  // that is read, and cut to what is kept
+constexpr uint64_t nominal_ns = 1'000'000;  // of a sample, where nothing is known
 
 // Nanoseconds of one; 0 where it is no unit of time.
 uint64_t unit_ns(std::string_view unit) {
@@ -72,8 +73,9 @@ class Foreign {
     for (size_t i = 0; i < file_.value_types.size(); ++i) {
       const std::string_view type = file_.text(file_.value_types[i].type);
       const std::string_view unit = file_.text(file_.value_types[i].unit);
-      if (is_one_of(type, {"samples", "sample", "count"}) && unit == "count") count_at_ = i;
-      if (type == "cpu" && unit_ns(unit)) {
+      if (is_one_of(type, {"samples", "sample", "count", "cpu-samples"}) && unit == "count")
+        count_at_ = i;
+      if (is_one_of(type, {"cpu", "cpu-time"}) && unit_ns(unit)) {
         time_at_ = i;
         time_unit_ns_ = unit_ns(unit);
       }
@@ -83,7 +85,7 @@ class Foreign {
     if (period_unit && file_.text(file_.period_type.type) == "cpu")
       require(!__builtin_mul_overflow(file_.period, period_unit, &period_ns_),
               "its period is out of range");
-    if (time_at_) return {};
+    if (time_at_ || find_event()) return {};
     if (!count_at_ || !period_ns_)
       return fail("there is no CPU time in it" + (others.empty() ? "" : ": it is of " + others));
     time_at_ = count_at_;
@@ -91,11 +93,32 @@ class Foreign {
     return {};
   }
 
+  // As perf_to_profile has it: "cpu-clock_sample" and "cpu-clock_event", both counts; a clock's
+  // events are nanoseconds.
+  bool find_event() {
+    constexpr std::string_view sample = "_sample";
+    for (size_t i = 0; i + 1 < file_.value_types.size(); ++i) {
+      std::string_view name = file_.text(file_.value_types[i].type);
+      if (!name.ends_with(sample)) continue;
+      name.remove_suffix(sample.size());
+      if (file_.text(file_.value_types[i + 1].type) != std::string(name) + "_event") continue;
+      name = name.substr(0, name.find(':'));
+      const bool clock = is_one_of(name, {"cpu-clock", "task-clock"});
+      if (time_at_ && !clock) continue;
+      count_at_ = i;
+      time_at_ = clock ? i + 1 : i;
+      time_unit_ns_ = clock ? 1 : nominal_ns;
+      nominal_ = !clock;
+      if (clock) break;
+    }
+    return time_at_.has_value();
+  }
+
   void name_program() {
     for (const RawMapping& mapping : file_.mappings) {
       const std::string_view file = file_.text(mapping.file);
       if (file.empty() || file.starts_with('[')) continue;
-      program_ = file;
+      program_ = proper_file(file);
       return;
     }
   }
@@ -112,7 +135,7 @@ class Foreign {
       const std::string text = text_of(label);
       if (is_one_of(key, {"pid", "tgid", "process_id"}))
         std::from_chars(text.data(), text.data() + text.size(), process.pid);
-      if (is_one_of(key, {"comm", "process_name", "process"})) process.comm = text;
+      if (is_one_of(key, {"comm", "process_name"})) process.comm = text;
     }
     if (process.pid || !process.comm.empty()) {
       named_ = true;
@@ -137,9 +160,12 @@ class Foreign {
   }
 
   void add(protozero::data_view sample) {
-    read_raw_sample(sample, stack_, values_, labels_);
+    read_raw_sample(sample, stack_, values_, labels_, deepest_stack);
     require(values_.size() == file_.value_types.size(),
             "a sample does not have one value of each type");
+    for (const uint64_t value : values_)
+      require(value <= INT64_MAX,
+              "it has negative values, as a difference has: give both profiles to pkprof diff");
     SampleValue value;
     value.count = count_at_ ? values_[*count_at_] : 1;
     require(!__builtin_mul_overflow(values_[*time_at_], time_unit_ns_, &value.ns) &&
@@ -147,15 +173,16 @@ class Foreign {
                 !__builtin_add_overflow(profile_.meta.samples_taken, value.count,
                                         &profile_.meta.samples_taken) &&
                 profile_.meta.samples_taken <= INT64_MAX,
-            "its values are negative or add up to too much");
+            "its values add up to too much");
     if (!value.ns && !value.count) return;
     std::vector<ImportedFrame> frames;
     for (const uint64_t id : stack_) {
       const auto it = locations_.find(id);
       require(it != locations_.end(), "a sample is of a location that is not there");
       const std::vector<ImportedFrame>& at = frames_at(it->second);
-      require(frames.size() + at.size() <= max_depth, "a stack is too deep");
-      frames.insert(frames.end(), at.begin(), at.end());
+      const size_t room = std::min(max_depth - frames.size(), at.size());
+      cut_ += at.size() - room;
+      frames.insert(frames.end(), at.begin(), at.begin() + static_cast<ptrdiff_t>(room));
     }
     stack_frames_ += frames.size();
     require(stack_frames_ <= max_stack_frames, "its stacks are too many");
@@ -181,9 +208,9 @@ class Foreign {
           {.start = mapping.start,
            .limit = mapping.limit,
            .offset = mapping.offset,
-           .file = std::string(file.starts_with("[kernel") ? "[kernel.kallsyms]" : file),
+           .file = std::string(proper_file(file)),
            .build_id = std::string(file_.text(mapping.build_id))});
-    } else if (location.address >= kernel_half) {
+    } else if (is_kernel("", location.address)) {
       frame.kind = FrameKind::kernel;
     }
     const auto put = [&] {
@@ -202,11 +229,6 @@ class Foreign {
     }
     if (frames.empty()) put();
     return frames;
-  }
-
-  static bool is_kernel(std::string_view file, uint64_t address) {
-    return address >= kernel_half || file.starts_with("[kernel") || file.ends_with(".ko") ||
-           last_part(file).starts_with("vmlinux");
   }
 
   StringId string(uint64_t index) { return profile_.string(file_.text(index)); }
@@ -230,6 +252,12 @@ class Foreign {
         "imported from pprof: for whom interrupts and softirqs were is not known, nor how many "
         "CPUs "
         "there were");
+    if (nominal_)
+      meta.degraded.emplace_back(
+          "its frequency and length are not known: each sample counts for 1 ms");
+    if (cut_)
+      meta.degraded.push_back(std::to_string(cut_) + " frames of stacks deeper than " +
+                              std::to_string(max_depth) + " were left out");
     if (!named_)
       meta.degraded.emplace_back("it does not say of which process it is: all of it is one");
     add_rest_of_time(profile_, profile_.cpu_ns() - sum_ns_);
@@ -245,6 +273,8 @@ class Foreign {
   std::optional<size_t> count_at_;
   uint64_t time_unit_ns_ = 0;
   uint64_t period_ns_ = 0;
+  bool nominal_ = false;  // it counts events, not time
+  uint64_t cut_ = 0;      // frames
   std::string program_;
   bool named_ = false;
   std::unordered_map<std::string, uint64_t> numbers_;

@@ -220,14 +220,14 @@ RawFile read_raw(std::string_view bytes) {
 }
 
 void read_raw_sample(protozero::data_view sample, std::vector<uint64_t>& locations,
-                     std::vector<uint64_t>& values, std::vector<RawLabel>& labels) {
+                     std::vector<uint64_t>& values, std::vector<RawLabel>& labels, size_t deepest) {
   locations.clear();
   values.clear();
   labels.clear();
   pbf_reader in(sample);
   while (in.next()) {
     if (in.tag() == sample_field::location_id) {
-      read_repeated(in, locations, max_depth);
+      read_repeated(in, locations, deepest);
     } else if (in.tag() == sample_field::value) {
       read_repeated(in, values, max_depth);
     } else if (in.tag_and_type() == bytes_of(sample_field::label)) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/pprof_format.h"
 #include "model/profile.h"
 
 namespace pkprof::pprof {
@@ -78,8 +79,10 @@ using Decode = std::function<Result<Profile>(std::string_view message)>;
 // The views in the result are valid as long as `bytes`.
 [[nodiscard]] RawFile read_raw(std::string_view bytes);
 
-// One sample. The lists are cleared first, so that their memory can be used again.
+// One sample, with as many frames as it has up to `deepest`. The lists are cleared first, so that
+// their memory can be used again.
 void read_raw_sample(protozero::data_view sample, std::vector<uint64_t>& locations,
-                     std::vector<uint64_t>& values, std::vector<RawLabel>& labels);
+                     std::vector<uint64_t>& values, std::vector<RawLabel>& labels,
+                     size_t deepest = max_depth);
 
 }  // namespace pkprof::pprof

@@ -86,7 +86,7 @@ TEST(PerfHeader, HasItsFrameWithoutCallGraphs) {
   for (const char* line :
        {"hot  5279  6757.490623:    1003009 cpu-clock:      56379fced1d0 f(int)+0x20 (/usr/bin/hot)",
         "hot  5279  6757.490623:      56379fced1d0 f(int) (/usr/bin/hot)",
-        "hot 5279 10 mem:u:   7ffd00001000   12  56379fced1d0 f(int) (/usr/bin/hot (deleted))"}) {
+        "hot 5279 10 mem:u:   7ffd00001000   12  56379fced1d0 f(int) (/usr/bin/hot)"}) {
     const auto sample = parse_perf_header(line);
     ASSERT_TRUE(sample) << line;
     EXPECT_EQ(sample->pid, 5279) << line;
@@ -124,7 +124,7 @@ TEST(PerfFrame, HasAFunctionAndAFile) {
       "ffee operator()(int) (.constprop.0) (/lib/libudev.so (deleted))");
   ASSERT_TRUE(deleted);
   EXPECT_EQ(deleted->function, "operator()(int) (.constprop.0)");
-  EXPECT_EQ(deleted->file, "/lib/libudev.so");
+  EXPECT_EQ(deleted->file, "/lib/libudev.so (deleted)");
   const auto parentheses = parse_perf_frame("7f01 [unknown] (/tmp/with (parens) x/lib.so)");
   ASSERT_TRUE(parentheses);
   EXPECT_EQ(parentheses->function, "");

@@ -209,6 +209,73 @@ TEST(PprofFile, WhatIsNoCpuTimeIsSaid) {
   EXPECT_FALSE(read("\n\x04"));
 }
 
+TEST(PprofFile, EventsAreTimeWhereTheyAreAClocks) {
+  Foreign clock;
+  for (const char* name : {"cycles_sample", "cycles_event", "cpu-clock_sample", "cpu-clock_event"})
+    clock.type(name, "count");
+  const uint64_t place = clock.location(clock.mapping("/usr/bin/dd (deleted)"), 0x400123, {"f"});
+  clock.sample({place}, {7, 70, 10, 50'000'000});
+  const auto time = read(clock.bytes());
+  ASSERT_TRUE(time) << time.error().message;
+  EXPECT_EQ(time->meta.samples_taken, 10);
+  EXPECT_EQ(time_of(*time, "user"), 50'000'000);
+  EXPECT_EQ(time->labels()[build_ledger(*time).processes[0].label].comm, "dd");
+  Foreign cycles;
+  cycles.type("cycles:ppp_sample", "count");
+  cycles.type("cycles:ppp_event", "count");
+  cycles.sample({cycles.location(0, 1, {"f"})}, {50, 150'000'000});
+  const auto counted = read(cycles.bytes());
+  ASSERT_TRUE(counted) << counted.error().message;
+  EXPECT_EQ(time_of(*counted, "user"), 50'000'000);
+  EXPECT_EQ(counted->meta.frequency_hz, 0);
+  EXPECT_NE(counted->meta.degraded[1].find("not known"), std::string::npos);
+  Foreign others;
+  others.type("cpu-samples", "count");
+  others.type("cpu-time", "nanoseconds");
+  others.sample({others.location(0, 1, {"f"})}, {10, 100});
+  EXPECT_EQ(time_of(read(others.bytes()).value(), "user"), 100);
+}
+
+TEST(PprofFile, AProgramsOwnLabelsAreNoProcesses) {
+  Foreign file;
+  file.type("cpu", "nanoseconds");
+  const uint64_t place = file.location(0, 0x1000, {"work"});
+  file.sample({place}, {100}, {{"process", "batch"}});
+  file.sample({place}, {50}, {{"endpoint", "/a"}});
+  EXPECT_EQ(build_ledger(read(file.bytes()).value()).processes.size(), 1);
+}
+
+TEST(PprofFile, AVirtualMachinesKernelIsItsProcesssWork) {
+  Foreign file;
+  file.type("cpu", "nanoseconds");
+  const uint64_t guest = file.mapping("[guest.kernel.kallsyms]");
+  file.sample({file.location(guest, 0xffffffff81100000, {"net_rx_action"}),
+               file.location(guest, 0xffffffff81100001, {"handle_softirqs"})},
+              {100}, {{"pid", "9"}, {"comm", "qemu"}});
+  EXPECT_EQ(time_of(read(file.bytes()).value(), "user"), 100);
+}
+
+TEST(PprofFile, DeepStacksAreCut) {
+  Foreign file;
+  file.type("cpu", "nanoseconds");
+  const uint64_t place = file.location(0, 0x1000, {"recurse"});
+  file.sample(std::vector<uint64_t>(5000, place), {100});
+  const auto profile = read(file.bytes());
+  ASSERT_TRUE(profile) << profile.error().message;
+  EXPECT_EQ(time_of(*profile, "user"), 100);
+  EXPECT_NE(profile->meta.degraded[1].find("904 frames"), std::string::npos)
+      << profile->meta.degraded[1];
+}
+
+TEST(PprofFile, ADifferenceIsSaidToBeOne) {
+  Foreign file;
+  file.type("cpu", "nanoseconds");
+  file.sample({file.location(0, 1, {"f"})}, {static_cast<uint64_t>(-5)});
+  const auto negative = read(file.bytes());
+  ASSERT_FALSE(negative);
+  EXPECT_NE(negative.error().message.find("pkprof diff"), std::string::npos);
+}
+
 TEST(PprofFile, OursAreNotImportedAgain) {
   const auto bytes = encode_pprof(test::small_machine());
   ASSERT_TRUE(bytes);
