@@ -39,8 +39,9 @@ void add_import(ArgParser& parser, CommandLine& line) {
   sub.add("-o,--output", options->output, "Where to; - is standard output")
       .type("FILE")
       .show_default();
-  sub.add("--event", options->event,
-          "Of several events in what perf printed, the one to take; a clock otherwise, or the first")
+  sub.add(
+         "--event", options->event,
+         "Of several events in what perf printed, the one to take; a clock otherwise, or the first")
       .type("NAME");
   sub.examples({"perf script | pkprof import && pkprof report --view flat"});
   sub.when_used([options, &line] { line.action = [options] { return import(*options); }; });

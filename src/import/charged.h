@@ -13,8 +13,8 @@
 namespace pkprof {
 
 // Whether code is the kernel's: "[kernel.kallsyms]", "[nf_tables]" (by its address),
-// "/usr/lib/debug/boot/vmlinux-6.1.0", "/lib/modules/6.1.0/kernel/fs/xfs/xfs.ko.zst". What a virtual
-// machine's kernel did is the work of a process here.
+// "/usr/lib/debug/boot/vmlinux-6.1.0", "/lib/modules/6.1.0/kernel/fs/xfs/xfs.ko.zst". What a
+// virtual machine's kernel did is the work of a process here.
 [[nodiscard]] bool is_kernel(std::string_view file, uint64_t address);
 // "[kernel.kallsyms]" of "[kernel.kallsyms]_stext"; "/opt/app" of "/opt/app (deleted)".
 [[nodiscard]] std::string_view proper_file(std::string_view file);

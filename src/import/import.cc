@@ -37,7 +37,7 @@ Result<Profile> import_from(std::istream& in, bool pprof, const std::string& nam
 
 Result<Profile> import_file(const std::string& path, const std::string& event) {
   // One byte can be looked at.
-  if (path == "-") 
+  if (path == "-")
     return import_from(std::cin, std::cin.peek() == gzip_begins, "standard input", event);
   std::ifstream in(path, std::ios::binary);
   if (!in) return fail_errno("opening " + path);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t most_cpus = 65536;
 constexpr uint64_t longest_seconds = 10'000'000'000;  // since 1970, by some clocks
-constexpr size_t shortest_address = 6;                 // digits, where it stands by itself
+constexpr size_t shortest_address = 6;                // digits, where it stands by itself
 constexpr std::string_view blanks = " \t\r";
 
 std::string_view trimmed(std::string_view text) {
@@ -148,7 +148,8 @@ class Header {
   [[nodiscard]] std::optional<PerfSample> parse_bare(size_t end) const {
     PerfSample sample;
     uint64_t period = 0;
-    if (end > 2 && parse_number(words_[end - 1].text, period) && parse_who(end - 1, false, sample)) {
+    if (end > 2 && parse_number(words_[end - 1].text, period) &&
+        parse_who(end - 1, false, sample)) {
       sample.period = period;
       return sample;
     }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t longest_line = size_t{1} << 16;
 constexpr size_t deepest_stack = 1024;
-constexpr size_t most_names = 64;  // of one process
+constexpr size_t most_names = 64;                         // of one process
 constexpr uint64_t longest_distance_ns = 10'000'000'000;  // of two samples
 constexpr uint64_t nominal_ns = 1'000'000;                // of one, where nothing is known
 constexpr uint64_t kernel_half = uint64_t{1} << 63;
@@ -251,8 +251,8 @@ class PerfScript {
     for (const auto& [name, event] : events_) {
       if (&event == but) continue;
       if (!names.empty()) names += ", ";
-      names += (name.empty() ? "one without a name" : name) + " (" +
-               std::to_string(event.samples) + (event.samples == 1 ? " sample)" : " samples)");
+      names += (name.empty() ? "one without a name" : name) + " (" + std::to_string(event.samples) +
+               (event.samples == 1 ? " sample)" : " samples)");
     }
     return names;
   }
@@ -314,10 +314,9 @@ class PerfScript {
       say.push_back("its frequency and length are not known: each sample counts for " +
                     std::to_string(each / 1'000'000) + " ms");
     else if (event.periods.empty())
-      say.push_back(std::string(event.clock ? "periods were not printed" :
-                                              "events are not of a clock") +
-                    ": each counts for " + std::to_string(each / 1000) +
-                    " us, the usual distance of two");
+      say.push_back(
+          std::string(event.clock ? "periods were not printed" : "events are not of a clock") +
+          ": each counts for " + std::to_string(each / 1000) + " us, the usual distance of two");
     if (strange_) say.push_back(std::to_string(strange_) + " lines were not understood");
     if (cut_lines_)
       say.push_back(std::to_string(cut_lines_) + " lines longer than " +
@@ -327,7 +326,7 @@ class PerfScript {
                     std::to_string(deepest_stack) + " were left out");
   }
 
-  std::string wanted_;  // event
+  std::string wanted_;                                     // event
   std::map<uint32_t, std::vector<std::string>> programs_;  // by process
   Profile profile_;
   std::optional<PerfSample> sample_;

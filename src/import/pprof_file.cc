@@ -18,7 +18,7 @@ namespace {
 using namespace pprof;
 
 constexpr size_t deepest_stack = size_t{1} << 20;  // that is read, and cut to what is kept
-constexpr uint64_t nominal_ns = 1'000'000;  // of a sample, where nothing is known
+constexpr uint64_t nominal_ns = 1'000'000;         // of a sample, where nothing is known
 
 // Nanoseconds of one; 0 where it is no unit of time.
 uint64_t unit_ns(std::string_view unit) {
@@ -204,12 +204,11 @@ class Foreign {
       const RawMapping& mapping = file_.mappings[it->second];
       const std::string_view file = file_.text(mapping.file);
       if (is_kernel(file, location.address)) frame.kind = FrameKind::kernel;
-      frame.mapping = profile_.mapping(
-          {.start = mapping.start,
-           .limit = mapping.limit,
-           .offset = mapping.offset,
-           .file = std::string(proper_file(file)),
-           .build_id = std::string(file_.text(mapping.build_id))});
+      frame.mapping = profile_.mapping({.start = mapping.start,
+                                        .limit = mapping.limit,
+                                        .offset = mapping.offset,
+                                        .file = std::string(proper_file(file)),
+                                        .build_id = std::string(file_.text(mapping.build_id))});
     } else if (is_kernel("", location.address)) {
       frame.kind = FrameKind::kernel;
     }

@@ -14,8 +14,9 @@ namespace pkprof {
 
 [[nodiscard]] bool is_gzip(std::string_view bytes);
 
-// Gzip members, one after the other (as `pigz -i` writes them), and nothing after them. Fails, without having allocated much more than `limit`
-// bytes, when the contents would be larger than that.
+// Gzip members, one after the other (as `pigz -i` writes them), and nothing after them. Fails,
+// without having allocated much more than `limit` bytes, when the contents would be larger than
+// that.
 [[nodiscard]] Result<std::string> gunzip(std::string_view packed, size_t limit);
 
 }  // namespace pkprof

@@ -75,8 +75,8 @@ uint64_t samples_in(const std::string& perf, const std::string& data) {
 
 // The fields that perf prints by itself, without one or two of them.
 std::vector<std::string> choices_of_fields() {
-  const std::vector<std::string> fields{"comm", "pid", "tid", "cpu", "time", "event", "period",
-                                        "sym",  "dso"};
+  const std::vector<std::string> fields{"comm",  "pid",    "tid", "cpu", "time",
+                                        "event", "period", "sym", "dso"};
   std::vector<std::string> choices;
   const auto without = [&](size_t a, size_t b) {
     std::string all = "ip";
@@ -86,11 +86,12 @@ std::vector<std::string> choices_of_fields() {
   };
   for (size_t a = 0; a < fields.size(); ++a)
     for (size_t b = a; b < fields.size(); ++b) without(a, b);
-  for (const char* more : {"symoff", "dsoff", "misc", "srcline", "cgroup", "addr,weight", "symoff,dsoff"})
+  for (const char* more :
+       {"symoff", "dsoff", "misc", "srcline", "cgroup", "addr,weight", "symoff,dsoff"})
     choices.push_back("ip,comm,pid,tid,cpu,time,event,period,sym,dso," + std::string(more));
-  for (const char* few : {"comm,tid,ip,sym", "comm,pid,tid,event,ip,sym,dso", "comm,tid,time,ip,sym",
-                          "comm,cpu,time,ip,sym,dso",
-                          "tid,time,event", "comm,tid,cpu,time,event"})
+  for (const char* few :
+       {"comm,tid,ip,sym", "comm,pid,tid,event,ip,sym,dso", "comm,tid,time,ip,sym",
+        "comm,cpu,time,ip,sym,dso", "tid,time,event", "comm,tid,cpu,time,event"})
     choices.emplace_back(few);
   return choices;
 }
@@ -131,9 +132,8 @@ TEST_P(ImportFieldsTest, AnyMayBeLeftOut) {
   EXPECT_GT(tried, 45);
 }
 
-INSTANTIATE_TEST_SUITE_P(, ImportFieldsTest, ::testing::Bool(), [](const auto& info) {
-  return info.param ? "Stacks" : "Places";
-});
+INSTANTIATE_TEST_SUITE_P(, ImportFieldsTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Stacks" : "Places"; });
 
 TEST(ImportTest, PerfsOwnFileIsSaidToBeOne) {
   const TempDir dir;

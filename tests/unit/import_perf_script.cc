@@ -65,9 +65,10 @@ TEST(PerfHeader, AnyFieldMayBeLeftOut) {
            {"[002]  12.500000: cycles:", "", none, 2, 12'500'000'000, none, "cycles"},
            {"sh 7 [000] d.h1.  12.5: 10 cpu-clock:", "sh", 7, 0, 12'500'000'000, 10, "cpu-clock"},
            {"sh 7 [000] U  12.5: 10 cpu-clock:", "sh", 7, 0, 12'500'000'000, 10, "cpu-clock"},
-           {":-1    -1/-1 [000] 13.000000: 250000 cpu-clock:", ":-1", none, 0, 13'000'000'000, 250000,
-            "cpu-clock"},
-           {"sh 7 [000] 1795775000.000001: 1 a:read:", "sh", 7, 0, 1795775000'000'001'000, 1, "a:read"},
+           {":-1    -1/-1 [000] 13.000000: 250000 cpu-clock:", ":-1", none, 0, 13'000'000'000,
+            250000, "cpu-clock"},
+           {"sh 7 [000] 1795775000.000001: 1 a:read:", "sh", 7, 0, 1795775000'000'001'000, 1,
+            "a:read"},
            {"sh 7 [0] 1.5: sched:sched_switch: prev_comm=sh prev_pid=7", "sh", 7, 0, 1'500'000'000,
             none, "sched:sched_switch"}}) {
     const auto sample = parse_perf_header(c.line);
@@ -84,7 +85,8 @@ TEST(PerfHeader, AnyFieldMayBeLeftOut) {
 
 TEST(PerfHeader, HasItsFrameWithoutCallGraphs) {
   for (const char* line :
-       {"hot  5279  6757.490623:    1003009 cpu-clock:      56379fced1d0 f(int)+0x20 (/usr/bin/hot)",
+       {"hot  5279  6757.490623:    1003009 cpu-clock:      56379fced1d0 f(int)+0x20 "
+        "(/usr/bin/hot)",
         "hot  5279  6757.490623:      56379fced1d0 f(int) (/usr/bin/hot)",
         "hot 5279 10 mem:u:   7ffd00001000   12  56379fced1d0 f(int) (/usr/bin/hot)"}) {
     const auto sample = parse_perf_header(line);
@@ -99,8 +101,9 @@ TEST(PerfHeader, HasItsFrameWithoutCallGraphs) {
 
 TEST(PerfHeader, OtherLinesAreNone) {
   for (const char* line :
-       {"", ":", "12.5:", "it took 12.5: too long", "nginx 812 [001] 99999999999999999999.5: cycles:",
-        "nginx 812 [001] 12.5: cycles", "nginx 812", "cycles:", "55d0 1234 (a):"})
+       {"", ":", "12.5:", "it took 12.5: too long",
+        "nginx 812 [001] 99999999999999999999.5: cycles:", "nginx 812 [001] 12.5: cycles",
+        "nginx 812", "cycles:", "55d0 1234 (a):"})
     EXPECT_FALSE(parse_perf_header(line)) << line;
 }
 
@@ -120,8 +123,8 @@ TEST(PerfFrame, HasAFunctionAndAFile) {
   const auto inlined = parse_perf_frame("  7f00 helper (inlined)");
   ASSERT_TRUE(inlined);
   EXPECT_EQ(inlined->function, "helper");
-  const auto deleted = parse_perf_frame(
-      "ffee operator()(int) (.constprop.0) (/lib/libudev.so (deleted))");
+  const auto deleted =
+      parse_perf_frame("ffee operator()(int) (.constprop.0) (/lib/libudev.so (deleted))");
   ASSERT_TRUE(deleted);
   EXPECT_EQ(deleted->function, "operator()(int) (.constprop.0)");
   EXPECT_EQ(deleted->file, "/lib/libudev.so (deleted)");
@@ -263,9 +266,9 @@ std::vector<std::string> rows_of(const Result<Profile>& profile) {
   if (!profile) return {profile.error().message};
   std::vector<std::string> rows;
   for (const LedgerRow& row : build_ledger(*profile).processes)
-    rows.push_back(profile->labels()[row.label].comm + " " + std::to_string(row.user_ns / 1'000'000) + " " +
-                   std::to_string(row.own_ns / 1'000'000) + " " +
-                   std::to_string(row.stolen_ns / 1'000'000));
+    rows.push_back(
+        profile->labels()[row.label].comm + " " + std::to_string(row.user_ns / 1'000'000) + " " +
+        std::to_string(row.own_ns / 1'000'000) + " " + std::to_string(row.stolen_ns / 1'000'000));
   return rows;
 }
 
@@ -344,16 +347,16 @@ TEST(PerfScript, AKernelReadFromAFileIsTheKernel) {
 
 TEST(PerfScript, WhatAVirtualMachineDoesIsItsOwn) {
   const std::string in = "+0x1 ([guest.kernel.kallsyms])\n";
-  EXPECT_EQ(rows_of(imported(hundred(
-                "CPU 0/KVM 1/2 [000]", "10000000 cpu-clock: \n\tffffffff81101234 net_rx_action" +
-                                           in + "\tffffffff81101238 handle_softirqs" + in + "\n"))),
+  EXPECT_EQ(rows_of(imported(hundred("CPU 0/KVM 1/2 [000]",
+                                     "10000000 cpu-clock: \n\tffffffff81101234 net_rx_action" + in +
+                                         "\tffffffff81101238 handle_softirqs" + in + "\n"))),
             Rows{"CPU 0/KVM 1000 0 0"});
 }
 
 TEST(PerfScript, SourceLinesBelongToTheirFrames) {
-  const auto profile = imported(
-      hundred("a 1 [000]", "10000000 cpu-clock: \n\t55 f+0x1 (/bin/a)\n  a.c:12\n"
-                           "\t66 main+0x1 (/bin/a)\n  a.c:40\n\n"));
+  const auto profile = imported(hundred("a 1 [000]",
+                                        "10000000 cpu-clock: \n\t55 f+0x1 (/bin/a)\n  a.c:12\n"
+                                        "\t66 main+0x1 (/bin/a)\n  a.c:40\n\n"));
   EXPECT_EQ(rows_of(profile), Rows{"a 1000 0 0"});
   EXPECT_FALSE(says(*profile, "not understood"));
 }
@@ -381,8 +384,9 @@ TEST(PerfScript, WhatTimeSaysNothingOfIsNotMadeUp) {
 }
 
 TEST(PerfScript, ALineThatSaysOnlyWhoIsASamplesWhereAFrameFollows) {
-  const auto profile = imported("a b 12\n\t55d000 f (/bin/a)\n\na b 12 [001]\n\t55d000 f (/bin/a)\n\n"
-                                "c 12 [001] 500\n\nhot 7   56379fced1d0 f+0x2 (/usr/bin/hot)\n");
+  const auto profile = imported(
+      "a b 12\n\t55d000 f (/bin/a)\n\na b 12 [001]\n\t55d000 f (/bin/a)\n\n"
+      "c 12 [001] 500\n\nhot 7   56379fced1d0 f+0x2 (/usr/bin/hot)\n");
   EXPECT_EQ(rows_of(profile), (Rows{"a b 2 0 0", "hot 1 0 0"}));
   EXPECT_TRUE(says(*profile, "1 lines were not understood"));
 }
