@@ -226,12 +226,14 @@ std::optional<PerfSample> parse_bare_perf_header(std::string_view line) {
 }
 
 std::optional<PerfFrame> parse_perf_frame(std::string_view line) {
+  const bool of_stack = line.starts_with('\t');
   line = trimmed(line);
   PerfFrame frame;
   const size_t first = std::min(line.find(' '), line.size());
   if (!parse_number(line.substr(0, first), frame.address, 16)) return {};
   const std::string_view rest = trimmed(line.substr(first));
-  if (rest.empty()) return first < shortest_address ? std::nullopt : std::optional(frame);
+  if (rest.empty())
+    return of_stack || first >= shortest_address ? std::optional(frame) : std::nullopt;
   const size_t file = begin_of_file(rest);
   frame.function = without_offset(trimmed(rest.substr(0, file)));
   if (file != std::string_view::npos) {

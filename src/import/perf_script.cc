@@ -100,12 +100,15 @@ class PerfScript {
     return true;
   }
 
-  // "  main.c:12", of the frame before it
-  [[nodiscard]] bool is_source_line(const std::string& line) const {
+  // "  main.c:12", of the frame before it; "  libc.so.6[7f1e2d3c]" where that is not known
+  [[nodiscard]] bool is_source_line(std::string_view line) const {
     if (!line.starts_with("  ") || sample_->frames.empty()) return false;
+    if (const size_t more = line.rfind(" (discriminator "); more != std::string_view::npos)
+      line = line.substr(0, more);
+    if (line.ends_with(']')) return line.find(' ', 2) == std::string_view::npos;
     const size_t colon = line.rfind(':');
-    return colon != std::string::npos && colon + 1 < line.size() &&
-           line.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+    return colon != std::string_view::npos && colon + 1 < line.size() &&
+           line.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
   }
 
   // Of --header.

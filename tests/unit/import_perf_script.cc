@@ -138,6 +138,7 @@ TEST(PerfFrame, HasAFunctionAndAFile) {
   EXPECT_EQ(in_file->file, "/lib/a.so");
   EXPECT_FALSE(parse_perf_frame("not a frame"));
   EXPECT_FALSE(parse_perf_frame("7f00"));
+  EXPECT_TRUE(parse_perf_frame("\t            7f00"));
 }
 
 std::vector<ContextFrame> kernel(std::initializer_list<const char*> functions) {
@@ -356,7 +357,8 @@ TEST(PerfScript, WhatAVirtualMachineDoesIsItsOwn) {
 TEST(PerfScript, SourceLinesBelongToTheirFrames) {
   const auto profile = imported(hundred("a 1 [000]",
                                         "10000000 cpu-clock: \n\t55 f+0x1 (/bin/a)\n  a.c:12\n"
-                                        "\t66 main+0x1 (/bin/a)\n  a.c:40\n\n"));
+                                        "\t66 g+0x1 (/bin/a)\n  a.c:40 (discriminator 3)\n"
+                                        "\t77 main+0x1 (/bin/a)\n  a[4011f3]\n\n"));
   EXPECT_EQ(rows_of(profile), Rows{"a 1000 0 0"});
   EXPECT_FALSE(says(*profile, "not understood"));
 }
