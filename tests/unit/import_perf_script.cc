@@ -277,10 +277,10 @@ using Rows = std::vector<std::string>;
 
 // Hundred of them, 10 ms apart; what comes after the time is `what`.
 std::string hundred(const std::string& who, const std::string& what) {
-  std::string text;
+  std::ostringstream text;
   for (int i = 0; i < 100; ++i)
-    text += who + " 5." + (i < 10 ? "0" : "") + std::to_string(i) + "0000: " + what;
-  return text;
+    text << who << " 5." << (i < 10 ? "0" : "") << i << "0000: " << what;
+  return text.str();
 }
 
 bool says(const Profile& profile, const std::string& part) {
@@ -337,12 +337,10 @@ TEST(PerfScript, ThreadsThatEndedHaveARow) {
 TEST(PerfScript, AKernelReadFromAFileIsTheKernel) {
   for (const char* file : {"/usr/lib/debug/boot/vmlinux-6.1.0", "/lib/modules/6/net/a.ko",
                            "/lib/modules/6/net/a.ko.zst", "/x/a.ko.xz", "[kernel.vmlinux]"}) {
-    const std::string in = std::string(" (") + file + ")\n";
-    EXPECT_EQ(rows_of(imported(hundred("a 1 [000]", "10000000 cpu-clock: \n\t55 net_rx_action+0x1" +
-                                                        in + "\t66 handle_softirqs+0x1" + in +
-                                                        "\t77 main+0x1 (/bin/a)\n\n"))),
-              Rows{"a 0 0 1000"})
-        << file;
+    std::ostringstream stack;
+    stack << "10000000 cpu-clock: \n\t55 net_rx_action+0x1 (" << file
+          << ")\n\t66 handle_softirqs+0x1 (" << file << ")\n\t77 main+0x1 (/bin/a)\n\n";
+    EXPECT_EQ(rows_of(imported(hundred("a 1 [000]", stack.str()))), Rows{"a 0 0 1000"}) << file;
   }
 }
 
