@@ -67,7 +67,7 @@ Result<> read_labels_and_votes(const pkprof_bpf& skeleton, Keep keep, KernelSide
   return read(skeleton.maps.votes, out.votes);
 }
 
-// As the sampler counts a gap of a clock that had stopped for idleness.
+// As the sampler counts idle time.
 pk_key idle_row() {
   pk_key key{};
   key.ran_on = PK_IDLE;
