@@ -2,8 +2,7 @@
 /*
  * Idle time is the kernel's own count of it, to the nanosecond, and not the samples'. A clock that
  * is due on an idle CPU often ticks late, when something else has woken the CPU already, so samples
- * say too little of it; and perf stops a clock that ticks too often between two ticks of the
- * kernel's, of which a CPU that is woken for short pieces of work has few.
+ * say too little of it; and some of its ticks never come.
  *
  * The rest of the time since a CPU's last sample was somebody's. If a sample meets the idle task,
  * its rest is the next one's that does not.
@@ -76,10 +75,15 @@ static __always_inline __u64 pk_take_off_idle(struct pk_cpu *c, struct pk_charge
 {
 	__u64 idle = pk_idle_time(c, until), took;
 
-	took = c->idle_time ? idle - c->idle_time : 0;
+	/* Not known before; or the kernel counts anew, as after a CPU was offline. */
+	if (!c->idle_time || idle < c->idle_time) {
+		c->idle_time = idle;
+		return 0;
+	}
+	took = idle - c->idle_time;
 	if (took > charge->ns)
 		took = charge->ns; /* the rest is off the next one */
-	c->idle_time = c->idle_time ? c->idle_time + took : idle;
+	c->idle_time += took;
 	charge->ns -= took;
 	return took;
 }

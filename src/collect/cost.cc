@@ -64,7 +64,7 @@ void CostMeter::open() {
 void CostMeter::close() {
   if (!is_open()) return;
   stats_.reset();
-  ++windows_;
+  bool counts = false;
   for (size_t g = 0; g < hook_groups; ++g) {
     const std::vector<Runs> now = runs_of(hooks_[g]);
     uint64_t count = 0;
@@ -75,10 +75,12 @@ void CostMeter::close() {
       ns += now[i].ns - hooks_at_open_[g][i].ns;
     }
     if (count < enough_runs) continue;
+    counts = true;
     std::vector<double>& windows = each_ns_[g];
     if (windows.size() == most_windows) windows.erase(windows.begin());
     windows.push_back(static_cast<double>(ns) / static_cast<double>(count));
   }
+  windows_ += counts;
 }
 
 double CostMeter::hook_ns(HookGroup group) const {

@@ -48,7 +48,7 @@ class CostMeter {
   ByGroup hooks_;
   HookOverhead overhead_;
   Fd stats_;
-  size_t windows_ = 0;                                        // so far
+  size_t windows_ = 0;                                        // that counted
   std::array<std::vector<Runs>, hook_groups> hooks_at_open_;  // of each program
   std::array<std::vector<double>, hook_groups> each_ns_;      // of a run, by window
   uint64_t used_at_start_ = 0;

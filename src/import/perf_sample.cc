@@ -236,9 +236,8 @@ std::optional<PerfFrame> parse_perf_frame(std::string_view line) {
     return of_stack || first >= shortest_address ? std::optional(frame) : std::nullopt;
   const size_t file = begin_of_file(rest);
   frame.function = without_offset(trimmed(rest.substr(0, file)));
-  if (file != std::string_view::npos) {
+  if (file != std::string_view::npos)
     frame.file = without_offset(rest.substr(file + 1, rest.size() - file - 2));
-  }
   if (frame.function == "[unknown]") frame.function.clear();
   if (frame.file == "[unknown]" || frame.file == "inlined") frame.file.clear();
   return frame;

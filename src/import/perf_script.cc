@@ -17,7 +17,6 @@ namespace {
 
 constexpr size_t longest_line = size_t{1} << 16;
 constexpr size_t deepest_stack = 1024;
-constexpr size_t most_names = 64;                         // of one process
 constexpr uint64_t longest_distance_ns = 10'000'000'000;  // of two samples
 constexpr uint64_t nominal_ns = 1'000'000;                // of one, where nothing is known
 constexpr uint64_t kernel_half = uint64_t{1} << 63;
@@ -139,16 +138,9 @@ class PerfScript {
   // A process that goes by another name is another program: the shell's child, before and after it
   // is the command. Its threads' names are their own.
   uint64_t program_of(const PerfSample& sample) {
-    std::vector<std::string>& names = programs_[sample.pid.value_or(0)];
-    const bool is_thread = sample.pid && sample.tid != *sample.pid;
-    if (names.empty()) names.emplace_back(is_thread ? "" : sample.comm);
-    if (is_thread) return names.size();
-    if (names.back().empty()) names.back() = sample.comm;
-    const auto found = std::ranges::find(names, sample.comm);
-    if (found != names.end()) return static_cast<uint64_t>(found - names.begin()) + 1;
-    if (names.size() == most_names) return most_names;
-    names.push_back(sample.comm);
-    return names.size();
+    std::map<std::string, uint64_t>& names = programs_[sample.pid.value_or(0)];
+    if (sample.pid && sample.tid != *sample.pid) return std::max<uint64_t>(names.size(), 1);
+    return names.try_emplace(sample.comm, names.size() + 1).first->second;
   }
 
   static bool is_idle(const PerfSample& sample) {
@@ -180,16 +172,20 @@ class PerfScript {
                              .file = std::string(proper_file(from.file))});
   }
 
+  struct Counted {
+    uint64_t samples = 0;
+    uint64_t without_period = 0;  // of them
+    uint64_t ns = 0;              // of the others' periods
+  };
   // What the samples of one event say.
   struct Event {
     std::string name;
     uint64_t order = 0;  // of its first sample
     bool clock = false;
     uint64_t samples = 0;
-    std::map<SampleKey, SampleValue> values;  // .ns: of a clock's periods
-    uint64_t sum_ns = 0;
+    std::map<SampleKey, Counted> values;
+    uint64_t sum_ns = 0;  // of a clock's periods
     bool overflows = false;
-    uint64_t without_period = 0;
     std::vector<uint64_t> periods;
     std::vector<uint64_t> distances;
     std::map<uint32_t, uint64_t> last_of_cpu;
@@ -218,8 +214,8 @@ class PerfScript {
     }
     const uint32_t cpu = sample.cpu.value_or(0);
     event.cpus.insert(cpu);
-    SampleValue& value = event.values[key];
-    ++value.count;
+    Counted& value = event.values[key];
+    ++value.samples;
     if (event.clock && sample.period) {
       event.overflows |= __builtin_add_overflow(event.sum_ns, *sample.period, &event.sum_ns) ||
                          event.sum_ns > static_cast<uint64_t>(INT64_MAX);
@@ -227,7 +223,7 @@ class PerfScript {
       value.ns += *sample.period;
       event.periods.push_back(*sample.period);
     } else {
-      ++event.without_period;
+      ++value.without_period;
     }
     if (!sample.time_ns) return;
     event.times.push_back(*sample.time_ns);
@@ -285,12 +281,11 @@ class PerfScript {
     const uint64_t evenly = length / between * event.cpus.size();
     const uint64_t distance = std::min(median(event.distances), evenly);
     const uint64_t period = event.periods.empty() ? distance : median(event.periods);
-    const uint64_t each = period ? period : nominal_ns;
+    const uint64_t each = period ? std::min(period, longest_distance_ns) : nominal_ns;
     uint64_t sampled = 0;
     for (const auto& [key, value] : event.values) {
-      // Of those that had no period among those that had one there are none, mostly.
-      const uint64_t ns = event.periods.empty() ? value.count * each : value.ns;
-      profile_.add(key, {.count = value.count, .ns = ns});
+      const uint64_t ns = value.ns + value.without_period * each;
+      profile_.add(key, {.count = value.samples, .ns = ns});
       sampled += ns;
     }
     meta.cpus = std::max({cpus_, *event.cpus.rbegin() + 1, uint32_t{1}});
@@ -329,8 +324,8 @@ class PerfScript {
                     std::to_string(deepest_stack) + " were left out");
   }
 
-  std::string wanted_;                                     // event
-  std::map<uint32_t, std::vector<std::string>> programs_;  // by process
+  std::string wanted_;                                            // event
+  std::map<uint32_t, std::map<std::string, uint64_t>> programs_;  // by process, numbered
   Profile profile_;
   std::optional<PerfSample> sample_;
   std::string before_;  // the last line, where it was none of a sample's

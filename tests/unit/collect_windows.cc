@@ -148,6 +148,13 @@ TEST(Windows, APauseThatWasAskedForEarnsNothing) {
   EXPECT_LE(watched, 7);
 }
 
+TEST(Windows, WhatWasThoughtToBeDearIsGivenBack) {
+  Windows windows(0.05, 1, 0);
+  EXPECT_TRUE(windows.watch(kTick, std::vector<uint64_t>{0}));
+  EXPECT_FALSE(windows.watch(2 * kTick, std::vector<uint64_t>{kTick}));
+  EXPECT_TRUE(windows.watch(3 * kTick, std::vector<uint64_t>{kTick / 100}));
+}
+
 TEST(Windows, ABudgetOfAllTheTimeWatchesAlways) {
   Watched load(1, 1);
   EXPECT_EQ(load.pass(60 * kSecond, 0.99), 1);

@@ -314,6 +314,18 @@ TEST(PerfScript, AClockWithoutPeriodsGoesByItsDistances) {
   EXPECT_EQ(profile->meta.frequency_hz, 100);
 }
 
+TEST(PerfScript, ASampleWithoutAPeriodCountsAsTheOthersDo) {
+  EXPECT_EQ(rows_of(imported(hundred("a 1 [000]", "10000000 cpu-clock: \n\n") +
+                             "b 2 [000] 6.000000: cpu-clock: \n\n")),
+            (Rows{"a 1000 0 0", "b 10 0 0"}));
+}
+
+TEST(PerfScript, WithoutNumbersNamesTellProcessesApart) {
+  std::ostringstream text;
+  for (int i = 0; i < 200; ++i) text << "p" << i << " 5.000000: 1000000 cpu-clock: \n\n";
+  EXPECT_EQ(rows_of(imported(text.str())).size(), 200);
+}
+
 TEST(PerfScript, OfSeveralEventsOneIsTaken) {
   const std::string text = hundred("a 1 [000]", "1 faults: \n\t55 f (/bin/a)\n\n") +
                            hundred("a 1 [000]", "10000000 cpu-clock:u: \n\t55 f (/bin/a)\n\n") +
