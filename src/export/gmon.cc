@@ -46,8 +46,10 @@ class GmonExport {
 
   Result<std::string> run() {
     if (parts_.empty()) return fail("there is nothing in this profile: the CPUs were idle");
-    if (!directory_.empty() && ::mkdir(directory_.c_str(), directory_mode) != 0 && errno != EEXIST)
-      return fail_errno("making " + directory_);
+    if (!directory_.empty()) {
+      if (auto made = make_directory(directory_, directory_mode); !made)
+        return std::unexpected(made.error());
+    }
     head();
     // Processes first, the one with the most time first.
     std::vector<uint32_t> order(parts_.size());

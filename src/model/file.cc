@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <charconv>
 #include <climits>
-#include <cstdlib>
-#include <memory>
 #include <random>
 
 #include "base/fd.h"
@@ -47,41 +45,77 @@ int descriptor_of(std::string_view path) {
   return -1;
 }
 
-// Where a chain of symbolic links leads, also when nothing is there yet; `path` when unclear.
-std::string resolve_links(const std::string& path) {
-  const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), std::free);
-  return real ? std::string(real.get()) : path;
-}
+// A file as its name in a directory that is held open: whatever happens to the path meanwhile, the
+// name is looked up nowhere else.
+struct Place {
+  Fd directory;
+  std::string name;
+  Fd file;              // as O_PATH opens it; not valid where there is none
+  struct stat about{};  // of the file
+};
 
-std::string directory_of(const std::string& path) {
+// Relative paths begin at `from`.
+Result<Place> place_of(int from, const std::string& path) {
   const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  Place place;
+  place.directory = Fd(::openat(from, directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!place.directory.valid()) return fail(std::strerror(errno));
+  place.name = slash == std::string::npos ? path : path.substr(slash + 1);
+  if (place.name.empty()) place.name = ".";
+  place.file =
+      Fd(::openat(place.directory.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!place.file.valid() && errno != ENOENT) return fail(std::strerror(errno));
+  if (place.file.valid() && ::fstat(place.file.get(), &place.about) != 0)
+    return fail(std::strerror(errno));
+  return place;
 }
 
-std::string random_name(const std::string& path) {
+// Where a chain of symbolic links leads, also when nothing is there yet. A link of another user in
+// a shared folder is refused, as the kernel does where fs.protected_symlinks is on.
+Result<Place> follow(const std::string& path) {
+  constexpr int most_links = 40;  // as the kernel has it
+  Result<Place> place = place_of(AT_FDCWD, path);
+  for (int i = 0; i < most_links; ++i) {
+    if (!place || !S_ISLNK(place->about.st_mode)) return place;
+    if (is_planted(place->directory.get(), place->about))
+      return fail("it is another user's link in a folder that others write to");
+    std::string target(PATH_MAX, '\0');
+    const ssize_t n = ::readlinkat(place->file.get(), "", target.data(), target.size());
+    if (n < 0) return fail(std::strerror(errno));
+    target.resize(static_cast<size_t>(n));
+    place = place_of(place->directory.get(), target);
+  }
+  return fail(std::strerror(ELOOP));
+}
+
+std::string own_link(int fd) {
+  return "/proc/self/fd/" + std::to_string(fd);
+}
+
+std::string random_name(const std::string& name) {
   static std::random_device random;
-  return path + "." + std::to_string(random()) + ".tmp";
+  return name + "." + std::to_string(random()) + ".tmp";
 }
 
 // A file without its final name. Unless keep() succeeds, nothing of it stays.
 class PendingFile {
  public:
-  explicit PendingFile(std::string path) : path_(std::move(path)) {}
+  explicit PendingFile(Place place) : place_(std::move(place)) {}
   PendingFile(const PendingFile&) = delete;
   PendingFile& operator=(const PendingFile&) = delete;
   ~PendingFile() {
-    if (!name_.empty()) ::unlink(name_.c_str());
+    if (!name_.empty()) ::unlinkat(directory(), name_.c_str(), 0);
   }
 
   [[nodiscard]] int fd() const { return fd_.get(); }
 
   Result<> open() {
-    const std::string directory = directory_of(path_);
-    fd_ = Fd(::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, new_file_mode));
+    fd_ = Fd(::openat(directory(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, new_file_mode));
     for (int i = 0; i < name_attempts && !fd_.valid(); ++i) {
-      const std::string name = random_name(path_);
-      fd_ = Fd(::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, new_file_mode));
+      const std::string name = random_name(place_.name);
+      fd_ = Fd(::openat(directory(), name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC,
+                        new_file_mode));
       if (fd_.valid()) name_ = name;
       if (!fd_.valid() && errno != EEXIST) break;
     }
@@ -95,55 +129,89 @@ class PendingFile {
       const Result<> named = give_name();
       if (!named) return named;
     }
-    if (name_ != path_ && ::rename(name_.c_str(), path_.c_str()) != 0)
+    if (name_ != place_.name &&
+        ::renameat(directory(), name_.c_str(), directory(), place_.name.c_str()) != 0)
       return fail(std::strerror(errno));
     name_.clear();
     // So that the name survives a power cut too; not every file system can, and it is not vital.
-    const Fd directory(::open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (directory.valid()) ::fsync(directory.get());
+    const Fd readable(::openat(directory(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (readable.valid()) ::fsync(readable.get());
     return {};
   }
 
  private:
+  [[nodiscard]] int directory() const { return place_.directory.get(); }
+
   // linkat does not replace, so an existing file needs a name beside it and a rename.
   Result<> give_name() {
-    const std::string self = "/proc/self/fd/" + std::to_string(fd_.get());
-    std::string name = path_;
+    std::string name = place_.name;
     for (int i = 0; i < name_attempts; ++i) {
-      if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      if (::linkat(AT_FDCWD, own_link(fd_.get()).c_str(), directory(), name.c_str(),
+                   AT_SYMLINK_FOLLOW) == 0) {
         name_ = name;
         return {};
       }
       if (errno != EEXIST) break;
-      name = random_name(path_);
+      name = random_name(place_.name);
     }
     return fail(std::strerror(errno));
   }
 
-  std::string path_;
+  Place place_;
   Fd fd_;
   std::string name_;  // what it is called now, empty while it is nameless
 };
 
-Result<> replace_file(const std::string& path, std::string_view bytes) {
-  PendingFile file(path);
+Result<> replace_file(Place place, std::string_view bytes) {
+  PendingFile file(std::move(place));
   Result<> done = file.open();
   if (done) done = write_all(file.fd(), bytes);
   if (done) done = file.keep();
   return done;
 }
 
-Result<> write_to(const std::string& path, std::string_view bytes) {
-  if (const int fd = descriptor_of(path); fd >= 0) return write_all(fd, bytes);
-  struct stat info{};
-  if (::stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode))
-    return replace_file(resolve_links(path), bytes);
-  const Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+// What is not a file of its own is written to only where those who read are ours.
+Result<> write_directly(const Place& place, std::string_view bytes) {
+  if (place.about.st_uid != 0 && place.about.st_uid != ::geteuid()) {
+    const bool is_fifo = S_ISFIFO(place.about.st_mode);
+    return fail(is_fifo ? "it is another user's FIFO" : "it is another user's device");
+  }
+  const Fd fd(::open(own_link(place.file.get()).c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
   if (!fd.valid()) return fail(std::strerror(errno));
   return write_all(fd.get(), bytes);
 }
 
+Result<> write_to(const std::string& path, std::string_view bytes) {
+  if (const int fd = descriptor_of(path); fd >= 0) return write_all(fd, bytes);
+  Result<Place> place = follow(path);
+  if (!place) return std::unexpected(place.error());
+  if (S_ISDIR(place->about.st_mode)) return fail(std::strerror(EISDIR));
+  if (place->file.valid() && !S_ISREG(place->about.st_mode)) return write_directly(*place, bytes);
+  // The kernel does not open another user's file in a shared folder for writing, either.
+  if (place->file.valid() && is_planted(place->directory.get(), place->about))
+    return fail("it is another user's file in a folder that others write to");
+  return replace_file(std::move(*place), bytes);
+}
+
 }  // namespace
+
+bool is_planted(int directory, const struct stat& entry) {
+  struct stat folder{};
+  if (::fstat(directory, &folder) != 0) return true;
+  const bool is_shared = (folder.st_mode & S_ISVTX) && (folder.st_mode & (S_IWGRP | S_IWOTH));
+  return is_shared && entry.st_uid != folder.st_uid && entry.st_uid != ::geteuid();
+}
+
+Result<> make_directory(const std::string& path, mode_t mode) {
+  if (::mkdir(path.c_str(), mode) == 0) return {};
+  if (errno != EEXIST) return fail_errno("making " + path);
+  const Result<Place> there = follow(path);
+  if (!there) return std::unexpected(there.error().in("making " + path));
+  if (!S_ISDIR(there->about.st_mode)) return fail("making " + path + ": " + std::strerror(EEXIST));
+  if (is_planted(there->directory.get(), there->about))
+    return fail("making " + path + ": another user made it, in a folder that others write to");
+  return {};
+}
 
 Result<> write_file(const std::string& path, std::string_view bytes) {
   const Result<> written = write_to(path, bytes);

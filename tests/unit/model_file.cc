@@ -58,6 +58,11 @@ TEST_F(File, ASymbolicLinkStaysOne) {
   ASSERT_TRUE(write_file(path("link"), "two"));
   EXPECT_TRUE(fs::is_symlink(path("link")));
   EXPECT_EQ(contents(path("target")), "two");
+  fs::create_symlink("not-yet", path("forward"));
+  ASSERT_TRUE(write_file(path("forward"), "three"));
+  EXPECT_EQ(contents(path("not-yet")), "three");
+  fs::create_symlink("round", path("round"));
+  EXPECT_FALSE(write_file(path("round"), "four"));
 }
 
 TEST_F(File, RelativePath) {
@@ -132,6 +137,106 @@ TEST_F(File, AFullDiskLeavesWhatWasThere) {
   EXPECT_EQ(status, 0);
   EXPECT_EQ(contents(path("a")), "old");
   EXPECT_EQ(entries(), 1u);
+}
+
+// Two that write one file at a time: each finds the other's in the middle of being replaced.
+TEST_F(File, TwoWriters) {
+  const auto write_often = [&](char what) {
+    for (int i = 0; i < 300; ++i) {
+      const Result<> written = write_file(path("a"), std::string(100, what));
+      if (!written) return written.error().message;
+    }
+    return std::string();
+  };
+  ASSERT_TRUE(write_file(path("a"), "first"));
+  std::string failure;
+  std::thread other([&] { failure = write_often('x'); });
+  EXPECT_EQ(write_often('y'), "");
+  other.join();
+  EXPECT_EQ(failure, "");
+  EXPECT_EQ(entries(), 1u);
+  EXPECT_EQ(contents(path("a")).size(), 100u);
+}
+
+// A folder as /tmp is, and what another user put there under the name that root will use.
+class SharedFolder : public File {
+ protected:
+  static constexpr uid_t other_user = 65534;
+
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root";
+    File::SetUp();
+    fs::create_directory(path("shared"));
+    ASSERT_EQ(chmod(path("shared").c_str(), 01777), 0);
+  }
+  void give_away(const std::string& name) const {
+    ASSERT_EQ(lchown(path(name).c_str(), other_user, other_user), 0);
+  }
+  [[nodiscard]] std::string why_not(const std::string& name) const {
+    const Result<> written = write_file(path(name), "secret");
+    return written ? "" : written.error().message;
+  }
+};
+
+TEST_F(SharedFolder, ALinkOfAnotherUserIsNotFollowed) {
+  ASSERT_TRUE(write_file(path("roots"), "root's own"));
+  fs::create_symlink(path("roots"), path("shared/page"));
+  fs::create_symlink(path("nothing"), path("shared/dangling"));
+  fs::create_directory_symlink(directory_, path("shared/folder"));
+  fs::create_symlink("shared/page", path("indirect"));
+  for (const char* name : {"shared/page", "shared/dangling", "shared/folder"}) give_away(name);
+  for (const char* name : {"shared/page", "shared/dangling", "indirect"}) {
+    EXPECT_EQ(why_not(name), "writing " + path(name) +
+                                 ": it is another user's link in a folder that others write to");
+  }
+  EXPECT_FALSE(make_directory(path("shared/folder"), 0755));
+  EXPECT_EQ(contents(path("roots")), "root's own");
+  EXPECT_FALSE(fs::exists(path("nothing")));
+
+  fs::create_symlink(path("roots"), path("shared/own"));
+  EXPECT_EQ(why_not("shared/own"), "");
+  EXPECT_EQ(contents(path("roots")), "secret");
+}
+
+TEST_F(SharedFolder, AFifoOfAnotherUserGetsNothing) {
+  for (const char* name : {"shared/fifo", "fifo"}) {
+    ASSERT_EQ(mkfifo(path(name).c_str(), 0666), 0);
+    give_away(name);
+    const int reader = open(path(name).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    EXPECT_EQ(why_not(name), "writing " + path(name) + ": it is another user's FIFO");
+    char byte = 0;
+    EXPECT_EQ(read(reader, &byte, 1), 0) << name;
+    close(reader);
+  }
+}
+
+TEST_F(SharedFolder, AFileOfAnotherUserStays) {
+  ASSERT_TRUE(write_file(path("shared/page"), "another's"));
+  give_away("shared/page");
+  EXPECT_EQ(why_not("shared/page"),
+            "writing " + path("shared/page") +
+                ": it is another user's file in a folder that others write to");
+  EXPECT_EQ(contents(path("shared/page")), "another's");
+  // Elsewhere it was not put there for us to find.
+  ASSERT_TRUE(write_file(path("page"), "another's"));
+  give_away("page");
+  EXPECT_EQ(why_not("page"), "");
+}
+
+// The name goes to a new file; the one that has it, and other names, is not written to.
+TEST_F(SharedFolder, AHardLinkIsReplaced) {
+  ASSERT_TRUE(write_file(path("roots"), "root's own"));
+  fs::create_hard_link(path("roots"), path("shared/page"));
+  EXPECT_EQ(why_not("shared/page"), "");
+  EXPECT_EQ(contents(path("shared/page")), "secret");
+  EXPECT_EQ(contents(path("roots")), "root's own");
+}
+
+TEST_F(SharedFolder, ADirectoryOfAnotherUserIsNotOurs) {
+  EXPECT_TRUE(make_directory(path("shared/gmon"), 0755));
+  EXPECT_TRUE(make_directory(path("shared/gmon"), 0755));
+  give_away("shared/gmon");
+  EXPECT_FALSE(make_directory(path("shared/gmon"), 0755));
 }
 
 // Killed at any moment, the name holds all of the old contents or all of the new.
