@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <type_traits>
 
 #include "args/help.h"
@@ -120,7 +121,8 @@ void ArgParser::examples(const std::vector<std::string>& lines) {
 
 void ArgParser::config(const std::string& file, bool required) {
   app_->set_config("--config", file, "Values of options; see pkprof(1)", required)
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->take_last();
   app_->allow_config_extras(CLI::config_extras_mode::error);
 }
 
@@ -155,7 +157,10 @@ std::optional<ArgParser::End> ArgParser::parse(std::vector<std::string> words) {
     std::string what = e.what();
     constexpr std::string_view known = "INI was not able to parse ";
     if (what.starts_with(known)) what = "no option has the name " + what.substr(known.size());
-    return End{e.get_exit_code(), app_->get_config_ptr()->as<std::string>() + ": " + what};
+    // A descriptor is not what its user calls it by.
+    auto file = app_->get_config_ptr()->as<std::string>();
+    if (file.starts_with("/proc/self/fd/")) file = std::filesystem::read_symlink(file);
+    return End{e.get_exit_code(), file + ": " + what};
   } catch (const CLI::ParseError& e) {
     return End{e.get_exit_code(), e.what()};
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkprof: for whom is my kernel working? And pkgprof and pkgmon, which are the same file by other
 // names.
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/fd.h"
 #include "cli/commands.h"
 #include "report/clean.h"
 
@@ -27,9 +30,21 @@ int complain(const std::string& message, int status) {
 
 namespace {
 
+// Opens a file that says what options are. One that another user wrote would have root do what that
+// user likes, and a FIFO would be waited for.
+Fd open_config(const std::string& path) {
+  Fd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat about{};
+  if (!fd.valid() || fstat(fd.get(), &about) != 0) return {};
+  const bool is_ours = about.st_uid == 0 || about.st_uid == geteuid();
+  if (is_ours && S_ISREG(about.st_mode)) return fd;
+  complain(path + " is not read: it is " + (is_ours ? "no regular file" : "another user's"), 0);
+  return {};
+}
+
 // The one file that says what options are where a command line does not: the one that is named, or
-// the first there is.
-void add_config(ArgParser& app) {
+// the first there is. What was looked at is what is read, so it is named by its descriptor.
+void add_config(ArgParser& app, std::vector<std::string>& words) {
   const auto set = [](const char* name) {
     const char* value = std::getenv(name);
     return std::string(value ? value : "");
@@ -38,13 +53,19 @@ void add_config(ArgParser& app) {
     return app.config(named, true);
   std::string own = set("XDG_CONFIG_HOME");
   if (own.empty() && !set("HOME").empty()) own = set("HOME") + "/.config";
-  own += "/pkprof.toml";
-  app.config(access(own.c_str(), F_OK) == 0 ? own : "/etc/pkprof.toml", false);
+  static Fd opened;
+  std::string last;
+  for (const std::string& path : {own + "/pkprof.toml", std::string("/etc/pkprof.toml")}) {
+    last = path;
+    if (opened = open_config(path); opened.valid()) break;
+  }
+  app.config(last, false);
+  if (opened.valid())
+    words.insert(words.begin(), {"--config", "/proc/self/fd/" + std::to_string(opened.get())});
 }
 
 void describe_pkprof(ArgParser& app, CommandLine& line) {
   app.require_subcommand();
-  add_config(app);
   add_run(app, line);
   add_record(app, line);
   add_report(app, line);
@@ -73,12 +94,13 @@ struct Program {
   const char* name;
   const char* about;
   void (*describe)(ArgParser& app, CommandLine& line);
+  bool has_config = false;
 };
 constexpr Program programs[] = {
     {"pkprof",
      "For whom is my kernel working? Charges CPU time, asynchronous kernel work too, "
      "to the process that benefits.",
-     describe_pkprof},
+     describe_pkprof, true},
     {"pkgprof", "gprof's listings of processes, user code and kernel in one.", add_pkgprof},
     {"pkgmon", "Profiles a command, or processes, or controls a recording, into gmon.out files.",
      add_pkgmon},
@@ -102,6 +124,7 @@ int run_command_line(const Program& program, std::vector<std::string> words) {
   }
   ArgParser app(program.about, program.name);
   app.version(std::string(program.name) + " " PKPROF_VERSION "\n" PKPROF_BUILT);
+  if (program.has_config) add_config(app, words);
   program.describe(app, line);
   if (const auto end = app.parse(words)) {
     if (end->error.empty()) return end->status;
