@@ -58,6 +58,7 @@ void add_calls(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
   ArgParser sub = parser.subcommand("calls", "Count calls of kernel functions, and for whom");
   add_target_options(sub, options->recording);
+  add_user_option(sub, options->recording.record.target.user);
   add_quiet_option(sub, options->recording);
   sub.add("--functions", options->functions,
           "Functions, or patterns with * ? [] (default: what is hot in the first second)")

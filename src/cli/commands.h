@@ -48,6 +48,9 @@ void add_pkgmon(ArgParser& app, CommandLine& line);
 // --by, of report and run.
 void add_by_option(ArgParser& parser, std::string& by);
 
+// --user, of those that run a command.
+void add_user_option(ArgParser& parser, std::string& user);
+
 // -r, --library and --kernel, of report and hist.
 void add_histogram_options(ArgParser& parser, HistogramOptions& o);
 

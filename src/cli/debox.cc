@@ -112,6 +112,7 @@ void add_debox(ArgParser& parser, CommandLine& line) {
   sub.add(
       "--serve", options->debox.serve_only,
       "Serve COMMAND, if it uses the library, no more: no table, and nobody else pays for calls");
+  add_user_option(sub, options->debox.user);
   sub.add("-d,--duration", options->debox.seconds, "Stop after that many seconds")
       .type("SECONDS")
       .positive();

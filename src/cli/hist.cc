@@ -69,6 +69,7 @@ void add_hist(ArgParser& parser, CommandLine& line) {
   sub.add("--repeat", options->recording.repeat, "Run it that many times, one after the other")
       .type("N")
       .positive();
+  add_user_option(sub, options->recording.user);
   sub.add("--json", options->json, "As one JSON object");
   sub.footer("The command and its arguments stand behind --.");
   sub.examples({"pkprof hist -- ./program", "pkprof hist -r main -n 0 -- ./program"});

@@ -24,6 +24,7 @@ void add_record(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
   ArgParser sub = parser.subcommand("record", "Record a profile into a file (pprof format)");
   add_recording_options(sub, options->recording);
+  add_user_option(sub, options->recording.record.target.user);
   add_control_options(sub, options->recording);
   add_quiet_option(sub, options->recording);
   sub.add("-o,--output", options->output, "File to write").type("FILE").show_default();
@@ -51,6 +52,7 @@ void add_run(ArgParser& parser, CommandLine& line) {
   options->output.clear();
   ArgParser sub = parser.subcommand("run", "Record, then show the ledger");
   add_recording_options(sub, options->recording);
+  add_user_option(sub, options->recording.record.target.user);
   add_control_options(sub, options->recording);
   add_quiet_option(sub, options->recording);
   sub.add("-o,--output", options->output, "Keep the profile in this file, too").type("FILE");

@@ -78,6 +78,10 @@ void add_recording_options(ArgParser& parser, RecordingOptions& o) {
              "Sample only: no hooks, asynchronous work stays unclaimed");
 }
 
+void add_user_option(ArgParser& parser, std::string& user) {
+  parser.add("--user", user, "Whom the command runs as: a name or a number").type("USER");
+}
+
 void add_control_options(ArgParser& parser, RecordingOptions& o) {
   parser
       .add("--control", o.control,

@@ -43,6 +43,7 @@ void add_stat(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
   ArgParser sub = parser.subcommand("stat", "Measure whom CPU time is for, by entry and exit");
   add_recording_options(sub, options->recording);
+  add_user_option(sub, options->recording.record.target.user);
   add_quiet_option(sub, options->recording);
   sub.add("--interval", options->recording.record.interval, "Show it every so often")
       .type("SECONDS")

@@ -6,10 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <optional>
+
+#include "collect/user.h"
+
 namespace pkprof {
 namespace {
 
 [[noreturn]] void run_child(const std::vector<std::string>& command,
+                            const std::optional<User>& user,
                             const std::function<void()>& before_exec, int gate, int error) {
   sigset_t none;
   sigemptyset(&none);
@@ -21,7 +26,7 @@ namespace {
   char byte = 0;
   if (read(gate, &byte, 1) != 1) _exit(125);  // the parent gave up
   if (before_exec) before_exec();
-  execvp(argv[0], argv.data());
+  if (!user || become(*user)) execvp(argv[0], argv.data());
   const int err = errno;
   (void)!write(error, &err, sizeof(err));
   _exit(err == ENOENT ? 127 : 126);
@@ -29,8 +34,14 @@ namespace {
 
 }  // namespace
 
-Result<Child> Child::spawn(const std::vector<std::string>& command,
+Result<Child> Child::spawn(const std::vector<std::string>& command, const std::string& user,
                            const std::function<void()>& before_exec) {
+  std::optional<User> becomes;
+  if (!user.empty()) {
+    auto found = find_user(user);
+    if (!found) return std::unexpected(found.error());
+    becomes = std::move(*found);
+  }
   int gate[2];
   int error[2];
   if (pipe2(gate, O_CLOEXEC)) return fail_errno("starting the command");
@@ -44,7 +55,7 @@ Result<Child> Child::spawn(const std::vector<std::string>& command,
   if (pid < 0) return fail_errno("starting the command");
   if (pid == 0) {
     child.gate_.reset();
-    run_child(command, before_exec, gate_read.get(), error_write.get());
+    run_child(command, becomes, before_exec, gate_read.get(), error_write.get());
   }
   child.pid_ = pid;
   return child;

@@ -17,8 +17,9 @@ namespace pkprof {
 class Child {
  public:
   // Forks; the child waits for go(). A child that was never let go ends with this object. What is
-  // to be done `before_exec` the child does when it is let go.
-  static Result<Child> spawn(const std::vector<std::string>& command,
+  // to be done `before_exec` the child does when it is let go; then it becomes the user, if one is
+  // named.
+  static Result<Child> spawn(const std::vector<std::string>& command, const std::string& user = "",
                              const std::function<void()>& before_exec = {});
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;

@@ -85,7 +85,7 @@ Result<> DeboxSession::prepare() {
   setrlimit(RLIMIT_MEMLOCK, &unlimited);
   if (!options_.command.empty()) {
     server_name_ = "pkprof-debox-" + std::to_string(getpid());
-    auto child = Child::spawn(options_.command,
+    auto child = Child::spawn(options_.command, options_.user,
                               [this] { setenv(DEBOX_WIRE_ENVIRONMENT, server_name_.c_str(), 1); });
     if (!child) return std::unexpected(child.error());
     child_.emplace(std::move(*child));

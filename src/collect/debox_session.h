@@ -15,6 +15,7 @@ namespace pkprof {
 
 struct DeboxOptions {
   std::vector<std::string> command;
+  std::string user;              // whom it runs as; empty: as we do
   std::vector<uint32_t> pids;    // processes to look at, if there is no command
   std::vector<uint32_t> attach;  // programs that use the library: they are served, no more
   // Serve the command, if it uses the library, and no more: nobody else pays for calls.

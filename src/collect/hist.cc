@@ -218,7 +218,7 @@ Result<> HistSession::run_once() {
   const bool once = options_.repeat == 1;
   std::function<void()> before_exec;
   if (!once) before_exec = [this, seed] { shuffle_clocks(period_ns(), seed); };
-  auto child = Child::spawn(options_.command, before_exec);
+  auto child = Child::spawn(options_.command, options_.user, before_exec);
   if (!child) return std::unexpected(child.error());
   auto sampler =
       IpSampler::open(child->pid(), {.frequency_hz = options_.frequency_hz, .from_exec = once});

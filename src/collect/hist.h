@@ -16,6 +16,7 @@ namespace pkprof {
 
 struct HistOptions {
   std::vector<std::string> command;
+  std::string user;  // whom it runs as; empty: as we do
   uint64_t frequency_hz = 997;
   uint32_t repeat = 1;
 };

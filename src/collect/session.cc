@@ -29,7 +29,7 @@ Result<> Session::prepare() {
   setrlimit(RLIMIT_MEMLOCK, &unlimited);
   if (auto r = check_target(options_.target); !r) return r;
   if (!options_.target.command.empty()) {
-    auto child = Child::spawn(options_.target.command);
+    auto child = Child::spawn(options_.target.command, options_.target.user);
     if (!child) return std::unexpected(child.error());
     child_.emplace(std::move(*child));
   }

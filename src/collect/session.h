@@ -21,6 +21,7 @@ struct Target {
   std::vector<uint32_t> pids;  // with their children, present and to come
   std::string cgroup;          // path of a cgroup v2, with all below it
   std::vector<std::string> command;
+  std::string user;  // whom the command runs as; empty: as we do
 };
 
 // Counting calls of the kernel's functions besides.

@@ -39,6 +39,8 @@ Result<> check_target(Target& target) {
   for (const uint32_t pid : target.pids)
     if (pid == 0 || (kill(static_cast<pid_t>(pid), 0) && errno == ESRCH))
       return fail("-p " + std::to_string(pid) + ": no such process");
+  if (!target.user.empty() && target.command.empty())
+    return fail("--user is for a command: name it behind --");
   if (target.cgroup.empty()) return {};
   const std::string mount = cgroup2_mount();
   if (mount.empty()) return fail("--cgroup: no cgroup v2 hierarchy is mounted");

@@ -2,6 +2,7 @@
 // record and run: what they are asked to record, when they end, and with which status.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,6 +76,45 @@ TEST_F(CommandTest, ACommandThatCannotBeExecuted) {
   EXPECT_EQ(done.status, 126);
   expect_one_complaint(done);
   EXPECT_FALSE(std::filesystem::exists(file_));
+}
+
+TEST_F(CommandTest, ItRunsAsTheUserThatIsNamed) {
+  const std::string tell = "id -u; id -g; id -G; echo $USER $LOGNAME";
+  for (const char* subcommand : {"run", "stat", "hist"}) {
+    const Finished done = run_pkprof({subcommand, "--user", "daemon", "--", "sh", "-c", tell});
+    EXPECT_EQ(done.status, 0) << done.err;
+    EXPECT_TRUE(done.out.starts_with("1\n1\n1\ndaemon daemon\n")) << done.out;
+  }
+  for (const Argv& wrong : {Argv{"run", "--user", "no-such-user", "--", "true"},
+                            Argv{"run", "--user", "daemon", "-d", "1"}}) {
+    const Finished done = run_pkprof(wrong);
+    EXPECT_EQ(done.status, 125);
+    expect_one_complaint(done);
+  }
+}
+
+// HOME is kept by some ways to become root. What its owner wrote there is not what root asks for.
+TEST_F(CommandTest, AnotherUsersConfigurationIsNotRead) {
+  const std::string config = dir_.file("pkprof.toml");
+  const std::string page = dir_.file("page.html");
+  write_file(config, "[report]\nhtml = \"" + page + "\"\n");
+  ASSERT_EQ(record_command({"true"}).status, 0);
+  const std::string home = "XDG_CONFIG_HOME=" + dir_.path();
+  const auto report = [&] { return run_pkprof({"report", file_}, {.env = {"PKPROF_CONFIG=", home}}); };
+
+  ASSERT_EQ(chown(config.c_str(), 1, 1), 0);
+  const Finished others = report();
+  EXPECT_EQ(others.status, 0);
+  EXPECT_NE(others.err.find(config + " is not read: it is another user's"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(page));
+
+  ASSERT_EQ(chown(config.c_str(), 0, 0), 0);
+  EXPECT_EQ(report().status, 0);
+  EXPECT_TRUE(std::filesystem::exists(page));
+
+  std::filesystem::remove(config);
+  ASSERT_EQ(mkfifo(config.c_str(), 0600), 0);
+  EXPECT_EQ(report().status, 0);
 }
 
 TEST_F(CommandTest, UsageErrorsAreStatusTwo) {
