@@ -20,7 +20,7 @@ static __always_inline __u64 pk_calling(struct pk_cpu *c, struct task_struct *ta
 {
 	__u64 thread = (__u64)task->pid << 32 | (__u32)(task->start_boottime >> 20);
 
-	if (config.threads || likely(task->pid == task->tgid))
+	if (likely(!config.pid_namespace) && (config.threads || likely(task->pid == task->tgid)))
 		return thread;
 	if (unlikely(c->calls_thread != thread)) {
 		c->calls_process = pk_label_of(task);

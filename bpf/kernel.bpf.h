@@ -310,6 +310,24 @@ struct __call_single_node {
 	unsigned int u_flags;
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct __call_single_node wake_entry;
@@ -323,6 +341,7 @@ struct task_struct {
 	struct fs_struct *fs;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
+	struct pid *thread_pid;
 	__u64 start_boottime;
 	const struct cred *cred;
 	struct css_set *cgroups;

@@ -99,7 +99,7 @@ static __always_inline bool pk_tell_area(struct pk_mapper *m, struct vm_area_str
 	    known->file == m->mapping.file)
 		return true;
 	m->told.kind = PK_MAPPED;
-	m->told.pid = bpf_get_current_pid_tgid() >> 32;
+	m->told.pid = pk_tgid(bpf_get_current_task_btf());
 	m->told.seen = bpf_ktime_get_ns();
 	m->told.start = m->key.start;
 	m->told.end = m->mapping.end;

@@ -7,6 +7,7 @@
 #define PKPROF_SERVED_BPF_H
 
 #include "mapping.bpf.h"
+#include "number.bpf.h"
 #include "state.bpf.h"
 
 /*
@@ -29,14 +30,14 @@ static __always_inline __u64 pk_process_of(struct task_struct *task)
 {
 	__u64 any = config.threads ? PK_ANY_THREAD : 0;
 
-	return any | (__u64)task->tgid << 32 | (__u32)(pk_process_start(task) >> 20);
+	return any | (__u64)pk_tgid(task) << 32 | (__u32)(pk_process_start(task) >> 20);
 }
 
 static __always_inline __u64 pk_label_of(struct task_struct *task)
 {
 	if (config.threads)
-		return (__u64)task->pid << 32 | (__u32)(task->start_boottime >> 20);
-	return (__u64)task->tgid << 32 | (__u32)(pk_process_start(task) >> 20);
+		return (__u64)pk_tid(task) << 32 | (__u32)(task->start_boottime >> 20);
+	return (__u64)pk_tgid(task) << 32 | (__u32)(pk_process_start(task) >> 20);
 }
 
 /* The same of any task, given as a number; 0 for none. */
@@ -47,9 +48,9 @@ static __always_inline __u64 pk_label_of_task(__u64 taskp)
 	if (!task)
 		return 0;
 	if (config.threads)
-		return (__u64)BPF_CORE_READ(task, pid) << 32 |
+		return (__u64)pk_tid_of(task) << 32 |
 		       (__u32)(BPF_CORE_READ(task, start_boottime) >> 20);
-	return (__u64)BPF_CORE_READ(task, tgid) << 32 |
+	return (__u64)pk_tgid_of(task) << 32 |
 	       (__u32)(BPF_CORE_READ(task, group_leader, start_boottime) >> 20);
 }
 
@@ -79,7 +80,7 @@ static __always_inline __u64 pk_process_of_task(__u64 taskp)
 
 	if (!task)
 		return 0;
-	return any | (__u64)BPF_CORE_READ(task, tgid) << 32 |
+	return any | (__u64)pk_tgid_of(task) << 32 |
 	       (__u32)(BPF_CORE_READ(task, group_leader, start_boottime) >> 20);
 }
 
@@ -104,9 +105,9 @@ static __always_inline void pk_tell_label(struct pk_cpu *c, struct task_struct *
 
 	leader = BPF_CORE_READ(task, group_leader);
 	info->start_boottime = BPF_CORE_READ(leader, start_boottime);
-	info->pid = task->tgid;
-	info->tid = task->pid;
-	info->parent = BPF_CORE_READ(leader, real_parent, tgid);
+	info->pid = pk_tgid(task);
+	info->tid = pk_tid(task);
+	info->parent = pk_tgid_of(BPF_CORE_READ(leader, real_parent));
 	info->cgroup = BPF_CORE_READ(leader, cgroups, dfl_cgrp, kn, id);
 	info->uid = BPF_CORE_READ(leader, cred, uid.val);
 	info->flags = task->flags & PF_KTHREAD ? PK_LABEL_KTHREAD : 0;

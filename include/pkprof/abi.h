@@ -63,6 +63,8 @@ enum pk_reason {
 
 /* Thread ids are below 2^22 (PID_MAX_LIMIT). */
 #define PK_ANY_THREAD (1ULL << 62)
+/* In a number of a process or thread: the kernel's own, since it has none where pkprof runs. */
+#define PK_OUTSIDE (1U << 28)
 
 /* What kind of number pk_key.served is. */
 enum pk_served_kind {
@@ -396,6 +398,7 @@ struct pk_config {
 	__u64 share_calls;        /* functions that CPUs call for one another: by votes, not by notes */
 	__u64 measure;            /* all of the time, by entry and exit */
 	__u64 threads;            /* labels are threads', not processes' */
+	__u64 pid_namespace;      /* in which pkprof runs; 0: the machine's own */
 	__u64 calls;              /* calls of functions are counted, too */
 	__u64 mappings;           /* someone reads what sampled processes have mapped */
 	__u64 debox;              /* DeBox's threads are told what is done for them elsewhere */

@@ -16,6 +16,7 @@
 #include "collect/clock.h"
 #include "collect/kernel_side_impl.h"
 #include "collect/libbpf_log.h"
+#include "collect/pid_namespace.h"
 #include "collect/polling.h"
 #include "collect/program_loader.h"
 
@@ -156,6 +157,9 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   s->rodata->config.share_calls = std::ranges::none_of(
       hooks, [](const Hook* h) { return h->program == std::string_view("pk_csd_entry"); });
   s->rodata->config.threads = options.threads;
+  const auto numbers = pid_namespace();
+  if (!numbers) return std::unexpected(numbers.error());
+  s->rodata->config.pid_namespace = *numbers;
   s->rodata->config.calls = options.calls.any();
   if (options.calls.any()) {
     bpf_map__set_max_entries(s->maps.calls, cpus * PK_CALL_SLOTS);

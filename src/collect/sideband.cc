@@ -84,16 +84,16 @@ bool parse_process_event(const std::string& record, ProcessEvent& e) {
   e.time = id.time;
   if (Mmap2 m{}; header.type == PERF_RECORD_MMAP2 && head_of(record, m)) {
     e.kind = ProcessEvent::Kind::map;
-    e.pid = m.pid;
+    e.pid = m.pid;  // 0 outside our PID namespace, as in those below
     e.map = {m.addr, m.addr + m.len, m.pgoff, m.ino, m.maj, m.min, text_of(record, sizeof(m)), ""};
-    return true;
+    return e.pid != 0;
   }
   if (Comm c{}; header.type == PERF_RECORD_COMM && head_of(record, c)) {
     if (!(header.misc & PERF_RECORD_MISC_COMM_EXEC)) return false;
     e.kind = ProcessEvent::Kind::exec;
     e.pid = c.pid;
     e.comm = text_of(record, sizeof(c));
-    return true;
+    return e.pid != 0;
   }
   if (Task t{};
       (header.type == PERF_RECORD_FORK || header.type == PERF_RECORD_EXIT) && head_of(record, t)) {
@@ -102,7 +102,7 @@ bool parse_process_event(const std::string& record, ProcessEvent& e) {
     e.pid = t.pid;
     e.parent = t.ppid;
     e.time = t.time;
-    return true;
+    return e.pid != 0;
   }
   return false;
 }

@@ -104,8 +104,13 @@ std::string Label::name() const {
   return "?";
 }
 
+std::string number_text(uint32_t number) {
+  if (number & outside_pid) return "host:" + std::to_string(number & ~outside_pid);
+  return std::to_string(number);
+}
+
 std::string Label::pid_text() const {
-  return pid == 0 ? "ended" : std::to_string(pid);
+  return pid == 0 ? "ended" : number_text(pid);
 }
 
 Container container_of(const Label& label) {

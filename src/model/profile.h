@@ -45,6 +45,11 @@ inline constexpr int label_kind_count = 6;
 // Whether the CPU ran anything: false for idle time and for time that the host took.
 [[nodiscard]] bool is_working(LabelKind kind);
 
+// In a pid: the number is the host's, since it has none in the PID namespace of the recorder.
+constexpr uint32_t outside_pid = 1U << 28;
+// "1234", or "host:1234"; of a process or a thread.
+[[nodiscard]] std::string number_text(uint32_t number);
+
 // Who ran or who was served. For `process`, identity is {pid, start_ns}; comm, exe and cgroup are
 // as first seen, since the process may be gone. Kernel threads are processes with `kthread` set.
 struct Label {
@@ -62,7 +67,8 @@ struct Label {
   // "nginx:1234", "KERNEL", "IDLE", "OTHER", "STEAL", "UNCLAIMED:dropped". Not cleaned for any
   // output.
   [[nodiscard]] std::string name() const;
-  [[nodiscard]] std::string pid_text() const;  // "1234", or "ended" for several together
+  // "1234"; "ended" for several together; "host:1234" for one outside the recorder's namespace.
+  [[nodiscard]] std::string pid_text() const;
   bool operator==(const Label&) const = default;
 };
 

@@ -151,11 +151,14 @@ std::string group_title(const Profile& profile, By by, const Group& group) {
     case GroupKind::member:
       break;
   }
-  const std::string pid = label.pid_text();
-  if (by == By::pid) return label.comm + "[" + pid + "]";
-  if (by != By::thread) return group.name;
-  const std::string thread = group.thread ? std::to_string(group.thread) : "-";
-  return (group.name.empty() ? label.comm : group.name) + "[" + pid + "/" + thread + "]";
+  if (by != By::pid && by != By::thread) return group.name;
+  return (group.name.empty() ? label.comm : group.name) + "[" + id_text(profile, by, group) + "]";
+}
+
+std::string id_text(const Profile& profile, By by, const Group& group) {
+  std::string text = profile.labels()[group.label].pid_text();
+  if (by == By::thread) text += "/" + (group.thread ? number_text(group.thread) : "-");
+  return text;
 }
 
 bool is_selected(const Label& label, std::span<const uint32_t> pids) {

@@ -76,6 +76,8 @@ class Groups {
 
 // For whoever reads: "nginx[812]", "nginx[812/815]", "nginx[812/-]", "/system.slice/x",
 // "(no container)", "IDLE". Not cleaned.
+// The numbers of a process's or a thread's group: "1234", "1234/1235".
+[[nodiscard]] std::string id_text(const Profile& profile, By by, const Group& group);
 [[nodiscard]] std::string group_title(const Profile& profile, By by, const Group& group);
 
 // Whether a label is a process to be shown: one of `pids`, or any when there are none.

@@ -118,6 +118,7 @@ class LedgerText {
 
 void LedgerText::choose_widths() {
   if (options_.by == By::thread) id_width_ = thread_width;
+  for (const LedgerRow& row : ledger_.processes) id_width_ = std::max(id_width_, id_of(row).size());
   const size_t fixed = id_width_ + 1 + numbers * (number_width + 1);
   const size_t left = options_.width > fixed ? options_.width - fixed : 0;
   size_t wanted = max_name_width;
@@ -169,10 +170,7 @@ void LedgerText::row(const std::string& id, const std::string& name, const Numbe
 std::string LedgerText::id_of(const LedgerRow& row) const {
   const Group& group = ledger_.groups[row.group];
   if (grouped_) return std::to_string(group.processes.size());
-  std::string id = profile_.labels()[row.label].pid_text();
-  if (options_.by == By::thread)
-    id += group.thread ? "/" + std::to_string(group.thread) : std::string("/-");
-  return id;
+  return id_text(profile_, options_.by, group);
 }
 
 // Kernel threads in brackets, as ps(1) has them.

@@ -201,8 +201,7 @@ std::string ProfileListing::whose(const Group& group) const {
   const Label& label = profile_.labels()[group.label];
   const bool by_pid = options_.by == By::pid || options_.by == By::thread;
   if (!by_pid || label.pid == 0) return group_title(profile_, options_.by, group) + " ";
-  if (options_.by == By::pid) return label.pid_text();
-  return label.pid_text() + "/" + (group.thread ? std::to_string(group.thread) : "-");
+  return id_text(profile_, options_.by, group);
 }
 
 }  // namespace

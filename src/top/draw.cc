@@ -104,10 +104,6 @@ Line parts_line(const char* title, const std::vector<Table::Part>& parts, uint64
 
 }  // namespace
 
-size_t View::id_width() const {
-  return table_options_.by == By::thread ? 15 : 7;
-}
-
 // What affects the figures comes before the host's name where there is not room for both.
 Line View::title_line(const std::string& facts, size_t width) const {
   const std::string name = "pkprof top";
@@ -168,7 +164,7 @@ Line View::heading(size_t width) const {
     if (column == table_options_.sort) text = (table_options_.reverse ? "^" : "v") + text;
     return text;
   };
-  put(Column::id, pad_left(title(Column::id), id_width()) + " ");
+  put(Column::id, pad_left(title(Column::id), table_->id_width()) + " ");
   put(Column::name, pad_right(title(Column::name), grouped ? group_width : name_width));
   for (const Column column : numbers) put(column, pad_left(title(column), number_width));
   line.push_back({"  WHY", Tone::heading});
@@ -190,7 +186,7 @@ Line View::row_line(const TableRow& row, size_t width) const {
   const auto number = [&](uint64_t ns) {
     return pad_left(percent_or_dash(ns, whole), number_width);
   };
-  Line line = {{pad_left(table_->id(row), id_width()) + " "},
+  Line line = {{pad_left(table_->id(row), table_->id_width()) + " "},
                {pad_right(std::string(indent, ' ') + name, room)},
                {number(of.seems_ns)},
                {number(of.user_ns), Tone::user},

@@ -93,12 +93,16 @@ std::span<const Shares::Share> Shares::of(GroupId group) const {
 }
 
 Table::Table(const Profile& profile, const TableOptions& options)
-    : profile_(profile), options_(options), ledger_(build_ledger(profile, {}, options.by)) {
+    : profile_(profile),
+      options_(options),
+      ledger_(build_ledger(profile, {}, options.by)),
+      id_width_(options.by == By::thread ? 15 : 7) {
   add_flows();
   for (size_t i = 0; i < ledger_.processes.size(); ++i)
     if (is_wanted(ledger_.processes[i])) rows_.push_back({i});
   sort();
   if (options_.tree && is_by_process()) make_tree();
+  for (const TableRow& row : rows_) id_width_ = std::max(id_width_, id(row).size());
 }
 
 void Table::add_flows() {
@@ -128,9 +132,7 @@ std::string Table::id(const TableRow& row) const {
   const LedgerRow& of = ledger_row(row);
   const Group& group = ledger_.groups[of.group];
   if (!is_by_process()) return std::to_string(group.processes.size());
-  std::string id = profile_.labels()[of.label].pid_text();
-  if (options_.by == By::thread) id += "/" + (group.thread ? std::to_string(group.thread) : "-");
-  return id;
+  return id_text(profile_, options_.by, group);
 }
 
 std::string Table::name(const TableRow& row) const {

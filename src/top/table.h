@@ -65,6 +65,7 @@ class Table {
   }
   // What stands in a row's first columns; the name is cleaned.
   [[nodiscard]] std::string id(const TableRow& row) const;
+  [[nodiscard]] size_t id_width() const { return id_width_; }
   [[nodiscard]] std::string name(const TableRow& row) const;
   // The same for the same process or group in every profile.
   [[nodiscard]] std::string key(const TableRow& row) const;
@@ -92,6 +93,7 @@ class Table {
   const TableOptions options_;
   const Ledger ledger_;
   std::vector<TableRow> rows_;
+  size_t id_width_;
   Shares async_;       // by who was served, and source
   Shares worked_for_;  // by who was on the CPU, and who was served
 };

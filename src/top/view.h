@@ -61,7 +61,6 @@ class View {
   [[nodiscard]] Line row_line(const TableRow& row, size_t width) const;
   [[nodiscard]] Line heading(size_t width) const;
   [[nodiscard]] Line last_line(size_t width) const;
-  [[nodiscard]] size_t id_width() const;
 
   ViewOptions options_;
   TableOptions table_options_;

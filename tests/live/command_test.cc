@@ -100,7 +100,9 @@ TEST_F(CommandTest, AnotherUsersConfigurationIsNotRead) {
   write_file(config, "[report]\nhtml = \"" + page + "\"\n");
   ASSERT_EQ(record_command({"true"}).status, 0);
   const std::string home = "XDG_CONFIG_HOME=" + dir_.path();
-  const auto report = [&] { return run_pkprof({"report", file_}, {.env = {"PKPROF_CONFIG=", home}}); };
+  const auto report = [&] {
+    return run_pkprof({"report", file_}, {.env = {"PKPROF_CONFIG=", home}});
+  };
 
   ASSERT_EQ(chown(config.c_str(), 1, 1), 0);
   const Finished others = report();
@@ -115,6 +117,48 @@ TEST_F(CommandTest, AnotherUsersConfigurationIsNotRead) {
   std::filesystem::remove(config);
   ASSERT_EQ(mkfifo(config.c_str(), 0600), 0);
   EXPECT_EQ(report().status, 0);
+}
+
+// As in a container: the command, `-p` and /proc have the namespace's numbers. What runs outside it
+// has none there, and keeps the host's.
+TEST_F(CommandTest, InsideAPidNamespace) {
+  const std::string hog = testnet::sibling("pk_hog") + " >/dev/null";
+  const std::string record = "\"$0\" record -q -o \"$1\" ";
+  const int outside = stage_.start_hog(last_cpu());
+  const auto inside = [&](const std::string& script) {
+    return run_program({find_program("unshare"), "-pf", "--mount-proc", "sh", "-ec", script,
+                        pkprof_argv({})[0], file_});
+  };
+  const auto expect_hog = [&](const Finished& done, const std::string& pid) {
+    EXPECT_EQ(done.status, 0) << done.err;
+    const Report report = read_report(file_);
+    const std::set<int> hogs = report.pids_of("pk_hog");
+    EXPECT_EQ(hogs.count(std::stoi(pid)), 1) << done.out << report.text;
+    EXPECT_GT(report.charged_to(std::stoi(pid)), 100'000'000U) << report.text;
+    return report;
+  };
+  const Finished command = inside(record + "-- " + hog + " --seconds 1");
+  const std::set<int> hogs = read_report(file_).pids_of("pk_hog");
+  ASSERT_EQ(hogs.size(), 1) << command.err;
+  EXPECT_LT(*hogs.begin(), 100);
+  expect_hog(command, std::to_string(*hogs.begin()));
+
+  // What is left there ends with the namespace's first process.
+  const Finished by_number = inside(hog + " & echo $!; " + record + "-d 1 -p $!");
+  expect_hog(by_number, by_number.out);
+
+  const Finished all = inside(hog + " & echo $!; " + record + "-d 1 -a");
+  const Report everyone = expect_hog(all, all.out);
+  constexpr int is_outside = 1 << 28;
+  EXPECT_GT(everyone.charged_to(is_outside | outside), 100'000'000U) << everyone.text;
+  const std::string text = run_pkprof({"report", file_}).out;
+  EXPECT_NE(text.find("host:" + std::to_string(outside) + " pk_hog"), std::string::npos) << text;
+
+  // With another namespace's /proc every number would be taken for someone else's.
+  const Finished blind = run_program(
+      {find_program("unshare"), "-pf", pkprof_argv({})[0], "record", "-d", "1", "-o", file_});
+  EXPECT_EQ(blind.status, 125);
+  expect_one_complaint(blind);
 }
 
 TEST_F(CommandTest, UsageErrorsAreStatusTwo) {
