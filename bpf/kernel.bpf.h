@@ -351,6 +351,7 @@ struct task_struct {
 	unsigned long min_flt;
 	unsigned long maj_flt;
 	unsigned in_iowait : 1;
+	unsigned in_execve : 1;
 	char comm[16];
 };
 

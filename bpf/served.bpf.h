@@ -84,26 +84,13 @@ static __always_inline __u64 pk_process_of_task(__u64 taskp)
 	       (__u32)(BPF_CORE_READ(task, group_leader, start_boottime) >> 20);
 }
 
-/*
- * Tells user space of the current process or thread, if this CPU did not do so lately. `info` is
- * where that is put together. A program that is loaded for each function that it counts has no
- * loops with bodies of their own, as finding the path of what the process runs has: Linux 6.1 asks
- * for type information with those.
- */
-static __always_inline void pk_tell_label(struct pk_cpu *c, struct task_struct *task, __u64 label,
+/* What is to be told of a task: the name that it has now, and the one that it was first met by. */
+static __always_inline void pk_fill_label(struct task_struct *task, __u64 label,
 					  struct pk_label *info, bool with_program)
 {
-	struct task_struct *leader;
-	struct pk_told *told = &c->told[(label * 0x9e3779b97f4a7c15ULL >> 32) & (PK_TOLD - 1)];
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct pk_label *before;
 
-	if (likely(told->label == label && told->epoch == epoch &&
-		   told->exec_id == (__u32)task->self_exec_id))
-		return;
-	told->label = label;
-	told->epoch = epoch;
-	told->exec_id = task->self_exec_id;
-
-	leader = BPF_CORE_READ(task, group_leader);
 	info->start_boottime = BPF_CORE_READ(leader, start_boottime);
 	info->pid = pk_tgid(task);
 	info->tid = pk_tid(task);
@@ -116,6 +103,30 @@ static __always_inline void pk_tell_label(struct pk_cpu *c, struct task_struct *
 	BPF_CORE_READ_STR_INTO(&info->comm, leader, comm);
 	BPF_CORE_READ_STR_INTO(&info->thread_comm, task, comm);
 	info->program = with_program ? pk_current_program() : PK_FILE_NONE;
+	__builtin_memcpy(info->first_comm, info->comm, PK_COMM_LEN);
+	before = bpf_map_lookup_elem(&labels, &label);
+	if (before && before->exec_id == info->exec_id)
+		__builtin_memcpy(info->first_comm, before->first_comm, PK_COMM_LEN);
+}
+
+/*
+ * Tells user space of the current process or thread, if this CPU did not do so lately. `info` is
+ * where that is put together. A program that is loaded for each function that it counts has no
+ * loops with bodies of their own, as finding the path of what the process runs has: Linux 6.1 asks
+ * for type information with those.
+ */
+static __always_inline void pk_tell_label(struct pk_cpu *c, struct task_struct *task, __u64 label,
+					  struct pk_label *info, bool with_program)
+{
+	struct pk_told *told = &c->told[(label * 0x9e3779b97f4a7c15ULL >> 32) & (PK_TOLD - 1)];
+
+	if (likely(told->label == label && told->epoch == epoch &&
+		   told->exec_id == (__u32)task->self_exec_id))
+		return;
+	told->label = label;
+	told->epoch = epoch;
+	told->exec_id = task->self_exec_id;
+	pk_fill_label(task, label, info, with_program);
 	if (bpf_map_update_elem(&labels, &label, info, BPF_ANY))
 		c->stats.labels_full++;
 }

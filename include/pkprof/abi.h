@@ -169,10 +169,11 @@ struct pk_label {
 	__u32 exec_id; /* task_struct.self_exec_id then: grows by one at each exec */
 	__u32 tid;     /* of the thread that was met */
 	char comm[PK_COMM_LEN]; /* of the group leader */
+	char first_comm[PK_COMM_LEN]; /* the same when it was first met after that exec */
 	char thread_comm[PK_COMM_LEN]; /* of the thread */
 	__u64 program; /* file of the program, as in pk_mapped; 0: not known */
 };
-static_assert(sizeof(struct pk_label) == 88, "pk_label has no hidden padding");
+static_assert(sizeof(struct pk_label) == 104, "pk_label has no hidden padding");
 
 /* Records in the ring of what sampled processes have mapped. */
 enum pk_mapped_kind {

@@ -34,6 +34,7 @@ constexpr const char* calls = "interrupts: who has other CPUs call functions";
 constexpr const char* reschedules = "interrupts: who has other CPUs look for tasks";
 constexpr const char* huge_pages = "memory: whose pages khugepaged joins";
 constexpr const char* killing = "memory: who makes the kernel kill";
+constexpr const char* names = "processes: that name themselves";
 constexpr const char* coming_back = "CPUs: going offline and coming back";
 
 constexpr Need needs[] = {
@@ -69,6 +70,7 @@ constexpr Need needs[] = {
     {reschedules, "reschedule interrupts are the kernel's"},
     {huge_pages, "the work of khugepaged stays unclaimed"},
     {killing, "the work of the oom reaper stays unclaimed"},
+    {names, "a process that names itself may be shown by the name that it had before"},
     {coming_back, "a CPU that goes offline is not sampled any more, and taken for idle"},
 };
 
@@ -111,6 +113,7 @@ constexpr Hook hooks[] = {
     {"pk_khugepaged_scan", huge_pages, "mm_khugepaged_scan_pmd", 1, false, 0, HookGroup::lasting},
     {"pk_khugepaged_scan", huge_pages, "mm_khugepaged_scan_file", 1, false, 0, HookGroup::lasting},
     {"pk_oom_victim", killing, "mark_victim", 1, false, 0, HookGroup::lasting},
+    {"pk_task_rename", names, "task_rename", 2, false, 0, HookGroup::lasting},
     {"pk_cpu_moves", coming_back, "cpuhp_enter", 4, false, 0, HookGroup::lasting},
     {"pk_irq_entry", interrupts, "irq_handler_entry", 2, false, 0, HookGroup::interrupts},
     {"pk_irq_exit", interrupts, "irq_handler_exit", 1, false, 0, HookGroup::interrupts},
@@ -146,7 +149,7 @@ constexpr Hook hooks[] = {
 }  // namespace
 
 bool is_for_clocks(const Hook& hook) {
-  return hook.need == coming_back;
+  return hook.need == coming_back || hook.need == names;
 }
 
 std::span<const Need> all_needs() {

@@ -239,6 +239,7 @@ void Processes::note(uint64_t label, const pk_label& info, const std::string& ex
   const bool fresh = !known_.contains(label);
   Known& k = known_[label];
   if (fresh) k.cgroup = name("");
+  if (fresh || info.exec_id != k.info.exec_id) k.first_comm = name(text_of(info.first_comm));
   if (fresh || info.seen >= k.info.seen) k.info = info;
   if (info.flags & PK_LABEL_KTHREAD) return;
   if (k.instance == SIZE_MAX) {
@@ -280,6 +281,7 @@ void Processes::meet(uint64_t label) {
     comm = leader->comm;
   }
   comm.copy(info.comm, sizeof(info.comm) - 1);
+  comm.copy(info.first_comm, sizeof(info.first_comm) - 1);
   info.cgroup = 0;
   note(label, info, proc_exe(number));
 }
@@ -395,12 +397,13 @@ Label Processes::label_of(uint64_t label) const {
   out.kthread = k.info.flags & PK_LABEL_KTHREAD;
   out.parent_pid = k.info.parent;
   out.comm = text_of(k.info.comm);
+  out.first_comm = *k.first_comm;
   out.cgroup = *k.cgroup;
   if (k.container) out.container = *k.container;
   if (k.instance == SIZE_MAX) return out;
   const Image& image = instances_[k.instance].images.back();
   out.exe = *image.exe;
-  if (image.since > k.info.seen && !image.comm->empty()) out.comm = *image.comm;
+  if (image.since > k.info.seen && !image.comm->empty()) out.comm = out.first_comm = *image.comm;
   return out;
 }
 

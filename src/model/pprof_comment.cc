@@ -70,6 +70,7 @@ Json label_to_json(const Label& label, const std::string& name) {
   put(to, "parent", label.parent_pid);
   if (label.kthread) to["kthread"] = true;
   put(to, "comm", label.comm);
+  if (label.first_comm != label.comm) put(to, "first_comm", label.first_comm);
   put(to, "exe", label.exe);
   put(to, "cgroup", label.cgroup);
   for (const auto& [key, member] : container_keys) put(to, key, label.container.*member);
@@ -89,6 +90,7 @@ Label label_from_json(const Json& from) {
                .kthread = kthread != from.end() && kthread->is_boolean() && kthread->get<bool>(),
                .parent_pid = static_cast<uint32_t>(get_number(from, "parent", UINT32_MAX)),
                .comm = get_text(from, "comm"),
+               .first_comm = get_text(from, "first_comm"),
                .exe = get_text(from, "exe"),
                .cgroup = get_text(from, "cgroup"),
                .container = std::move(container),

@@ -154,6 +154,7 @@ LabelId Profile::label(const Label& label) {
   }
   Label& have = labels_[found];
   fill_in(have.comm, label.comm);
+  fill_in(have.first_comm, label.first_comm);
   fill_in(have.exe, label.exe);
   fill_in(have.cgroup, label.cgroup);
   if (have.container.id.empty()) have.container = label.container;

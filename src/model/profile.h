@@ -59,11 +59,12 @@ struct Label {
   uint64_t start_ns = 0;  // start of the process, nanoseconds since boot; with pid 0 any number
   bool kthread = false;
   uint32_t parent_pid = 0;
-  std::string comm;
-  std::string exe;      // path, empty when it could not be had
-  std::string cgroup;   // path below the cgroup v2 mount, empty when it could not be had
-  Container container;  // as found while recording; see container_of()
-  std::string reason;   // for unclaimed: dropped, forwarded, expired, lost, untracked, ...
+  std::string comm;        // the last that was seen
+  std::string first_comm;  // the first, since its last exec; "" where that is not known
+  std::string exe;         // path, empty when it could not be had
+  std::string cgroup;      // path below the cgroup v2 mount, empty when it could not be had
+  Container container;     // as found while recording; see container_of()
+  std::string reason;      // for unclaimed: dropped, forwarded, expired, lost, untracked, ...
   // "nginx:1234", "KERNEL", "IDLE", "OTHER", "STEAL", "UNCLAIMED:dropped". Not cleaned for any
   // output.
   [[nodiscard]] std::string name() const;

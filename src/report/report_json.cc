@@ -45,6 +45,8 @@ Json process_to_json(const Profile& profile, const LedgerRow& row) {
   const Label& label = profile.labels()[row.label];
   Json to = {
       {"pid", label.pid}, {"comm", label.comm}, {"exe", label.exe}, {"cgroup", label.cgroup}};
+  if (!label.first_comm.empty() && label.first_comm != label.comm)
+    to["first_comm"] = label.first_comm;
   const Container container = container_of(label);
   if (!container.id.empty()) to["container"] = container_to_json(container);
   put_times(row, false, to);

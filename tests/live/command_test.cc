@@ -119,6 +119,29 @@ TEST_F(CommandTest, AnotherUsersConfigurationIsNotRead) {
   EXPECT_EQ(report().status, 0);
 }
 
+// However often a process is met before and after, and by which CPU: the last name is shown, in
+// recordings that the kernel holds, too.
+TEST_F(CommandTest, AProcessThatNamesItself) {
+  const std::string script =
+      "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; "
+      "printf second >/proc/$$/comm; "
+      "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; "
+      "printf third >/proc/$$/comm";
+  const auto expect_names = [&] {
+    const json report = json::parse(run_pkprof({"report", file_, "--json"}).out);
+    std::set<std::string> names;
+    for (const json& process : report["processes"])
+      if (process.value("first_comm", "") == "sh") names.insert(process["comm"]);
+    EXPECT_EQ(names, std::set<std::string>{"third"}) << report;
+  };
+  EXPECT_EQ(record_command({"sh", "-c", script}).status, 0);
+  expect_names();
+  ASSERT_EQ(run_pkprof({"start"}).status, 0);
+  run_program({"sh", "-c", script});
+  EXPECT_EQ(run_pkprof({"stop", "-o", file_}).status, 0);
+  expect_names();
+}
+
 // As in a container: the command, `-p` and /proc have the namespace's numbers. What runs outside it
 // has none there, and keeps the host's.
 TEST_F(CommandTest, InsideAPidNamespace) {

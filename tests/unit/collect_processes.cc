@@ -2,13 +2,16 @@
 #include "collect/processes.h"
 
 #include <gtest/gtest.h>
+
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cstring>
 
+#include <cstring>
 #include <fstream>
 #include <future>
 #include <sstream>
@@ -104,6 +107,33 @@ TEST_F(ProcessesTest, WhatASampleMetIsOfTheImageOfThen) {
   info.exec_id = 2;
   processes_.add_label(kLabel, info, "/no/such/next");
   EXPECT_EQ(processes_.label_of(kLabel).exe, "/no/such/next") << "and not a library's name";
+}
+
+// It goes by the last name that was seen. The first since its exec is kept, too.
+TEST_F(ProcessesTest, AProcessThatNamesItself) {
+  const auto met = [&](uint64_t seen, uint32_t exec_id, const char* comm) {
+    pk_label info{};
+    info.pid = kPid;
+    info.seen = seen;
+    info.exec_id = exec_id;
+    std::strcpy(info.comm, comm);
+    std::strcpy(info.first_comm, comm);
+    processes_.add_label(kLabel, info);
+  };
+  const auto names = [&] {
+    const Label label = processes_.label_of(kLabel);
+    return label.comm + " " + label.first_comm;
+  };
+  met(300, 2, "program");
+  met(320, 2, "worker");
+  met(310, 2, "between");  // of another CPU, told late
+  EXPECT_EQ(names(), "worker program");
+  met(330, 3, "next");
+  EXPECT_EQ(names(), "next next");
+  ProcessEvent exec = event(ProcessEvent::Kind::exec, 340);
+  exec.comm = "last";
+  processes_.add_events({exec});
+  EXPECT_EQ(names(), "last last");
 }
 
 // A process's first thread may end long before the others.
