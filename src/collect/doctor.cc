@@ -12,6 +12,7 @@
 #include "collect/debox_side.h"
 #include "collect/kernel_side.h"
 #include "collect/kernel_symbols.h"
+#include "collect/pid_namespace.h"
 #include "collect/sideband.h"
 
 namespace pkprof {
@@ -63,6 +64,18 @@ Capability lockdown() {
     c.works = false;
     c.how = "confidentiality: BPF may not read kernel memory";
   }
+  return c;
+}
+
+// In a container of its own numbers (a PID namespace).
+Capability numbers() {
+  const auto found = pid_namespace();
+  Capability c{"processes' numbers", found.has_value(), "the machine's own",
+               "nothing can be recorded"};
+  if (!found)
+    c.how = found.error().message;
+  else if (*found)
+    c.how = "this PID namespace's; processes outside it have the machine's, with host: before them";
   return c;
 }
 
@@ -128,6 +141,7 @@ Diagnosis diagnose() {
   setrlimit(RLIMIT_MEMLOCK, &unlimited);
   d.capabilities.push_back(privileges());
   d.capabilities.push_back(lockdown());
+  d.capabilities.push_back(numbers());
   auto facts = KernelFacts::read();
   d.capabilities.push_back({"kernel type information", facts.has_value(),
                             facts ? "/sys/kernel/btf/vmlinux" : facts.error().message,
