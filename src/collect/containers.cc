@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fd.h"
+#include "model/bounded_json.h"
 
 namespace pkprof {
 namespace {
@@ -22,7 +23,7 @@ constexpr int most_asked = 3;
 constexpr size_t whole_id = 64;
 constexpr size_t most_bytes = size_t{8} << 20;  // of a file
 constexpr size_t most_name = 256;               // of a name
-constexpr int most_nesting = 4;                 // deeper, nothing is of interest
+constexpr size_t most_values = size_t{1} << 20;
 constexpr size_t most_namespaces = 64;
 constexpr size_t most_logs = 65536;
 
@@ -43,11 +44,20 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-// Null when it is not JSON. What is nested too deeply is left out.
+struct TooMuch {
+  const char* why;
+};
+
+// Null when it is not JSON, or too much.
 Json parse(std::string_view text) {
-  const auto shallow = [](int depth, Json::parse_event_t, Json&) { return depth <= most_nesting; };
-  Json json = Json::parse(text, shallow, false);
-  return json.is_discarded() ? Json() : json;
+  constexpr JsonBounds bounds{.nesting = most_values, .keys = most_values, .values = most_values};
+  try {
+    return parse_bounded<TooMuch, Json>(text, bounds);
+  } catch (const TooMuch&) {
+    return {};
+  } catch (const Json::exception&) {
+    return {};
+  }
 }
 
 const Json& member(const Json& object, const char* key) {

@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view schema = "pkprof.gmon/1";
 constexpr uint64_t root_kind = 3;  // behind FrameKind's
-constexpr int max_nesting = 8;
+constexpr size_t max_nesting = 8;
 constexpr uint64_t max_cpus = 1 << 20;
 
 // Raised by the readers below, turned into an Error at the end.
@@ -128,7 +128,7 @@ std::string encode_gmon_about(const GmonAbout& about) {
 Result<GmonAbout> decode_gmon_about(std::string_view text) {
   const std::string where = "what pkprof says in it: ";
   try {
-    return from_json(parse_bounded<MalformedAbout>(text, max_nesting));
+    return from_json(parse_bounded<MalformedAbout>(text, {.nesting = max_nesting}));
   } catch (const MalformedAbout& e) {
     return fail(where + e.what);
   } catch (const nlohmann::json::exception&) {

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view schema_prefix = R"({"schema":"pkprof.meta/)";
 constexpr std::string_view schema = "pkprof.meta/1";
-constexpr int max_nesting = 4;  // object, "labels", label, value
+constexpr size_t max_nesting = 4;  // object, "labels", label, value
 
 // Of a label; not an object of their own, which would nest deeper.
 constexpr std::array<std::pair<const char*, std::string Container::*>, 7> container_keys = {
@@ -274,7 +274,7 @@ Result<MetaComment> decode_comment(std::string_view text) {
   if (text.starts_with('#')) text.remove_prefix(1);
   if (text.size() > max_comment_bytes) return fail("the pkprof comment is too large");
   try {
-    return from_json(parse_bounded<Malformed>(text, max_nesting));
+    return from_json(parse_bounded<Malformed>(text, {.nesting = max_nesting}));
   } catch (const Malformed& malformed) {
     return fail("bad pkprof comment: " + malformed.what);
   } catch (const nlohmann::json::exception&) {

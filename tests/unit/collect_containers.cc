@@ -151,6 +151,10 @@ TEST_F(ContainersTest, ContentThatIsHostile) {
   EXPECT_EQ(name_of("{\"deep\":" + std::string(50'000, '[') + std::string(50'000, ']') +
                     ",\"Name\":\"/ok\"}"),
             "ok");
+  std::string many = "{}";
+  for (int i = 0; i < 19; ++i) many += "," + many;
+  EXPECT_EQ(name_of(R"({"many":[)" + many + R"(],"Name":"/ok"})"), "ok") << "hours, once";
+  EXPECT_EQ(name_of(R"({"many":[)" + many + "," + many + R"(],"Name":"/x"})"), "");
 }
 
 TEST_F(ContainersTest, LogNamesThatAreNone) {

@@ -400,6 +400,12 @@ TEST(PprofForged, MetaThatIsNot) {
   std::string lists = "[]";
   for (int i = 0; i < 23; ++i) lists += "," + lists;
   EXPECT_FAILS(with(start + R"("x":[)" + lists + "]}"), "too many values");
+  // Hours, where each object's end has all that is before it looked through.
+  std::string objects = "{}";
+  for (int i = 0; i < 20; ++i) objects += "," + objects;
+  const Result<Profile> profile =
+      decode(with(start + R"("labels":[{"kind":"kernel","name":"a"}],"x":[)" + objects + "]}"));
+  EXPECT_TRUE(profile) << profile.error().message;
   EXPECT_FAILS(with(R"({"schema":"pkprof.meta/2"})"), "use a newer pkprof");
 }
 
