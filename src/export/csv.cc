@@ -2,6 +2,7 @@
 #include "export/csv.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -12,11 +13,31 @@
 namespace pkprof {
 namespace {
 
-// In quotes where it has to be. What a spreadsheet would take for a formula gets a quote in front.
+// What a formula begins with: spreadsheets take wide and small forms of the signs for the signs.
+bool begins_formula(std::string_view text) {
+  return std::ranges::any_of(
+      std::array{"=", "+", "-", "@", "＝", "＋", "－", "＠", "﹦", "﹢", "﹣", "﹫", "−"},
+      [text](std::string_view sign) { return text.starts_with(sign); });
+}
+
+// What a spreadsheet would take for a formula gets a quote in front, so that it is text. Cells may
+// begin where others separate them, too, and behind blanks and quotes.
+std::string without_formulas(std::string_view text) {
+  std::string out;
+  bool begins = true;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (begins && begins_formula(text.substr(i))) out += '\'';
+    begins = std::string_view(",;|").contains(text[i]) ||
+             (begins && std::string_view(" \"'").contains(text[i]));
+    out += text[i];
+  }
+  return out;
+}
+
+// In quotes where it has to be.
 std::string field(std::string_view raw) {
-  std::string text = clean(raw);
-  if (!text.empty() && std::string_view("=+-@").contains(text.front())) text.insert(0, "'");
-  if (text.find_first_of(",\"") == std::string::npos) return text;
+  const std::string text = without_formulas(clean(raw));
+  if (text.find_first_of(",;|\"") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
   return quoted + "\"";

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -30,6 +31,10 @@ std::string exported(const char* format, const Profile& profile,
   EXPECT_TRUE(text) << text.error().message;
   return text.value_or("");
 }
+
+constexpr const char* csv_head =
+    "ran_on_pid,ran_on,ran_on_exe,ran_on_cgroup,served_pid,served,served_exe,served_cgroup,"
+    "source,basis,samples,ns\r\n";
 
 uint64_t busy(const Profile& profile, std::vector<uint32_t> pids = {}) {
   ReportOptions options;
@@ -263,6 +268,29 @@ TEST(StackExports, HostileNamesAreHarmless) {
     if (seed > 3) continue;  // another program each
     EXPECT_EQ(sum_of_csv(exported("csv", profile)), sampled(profile));
     EXPECT_FALSE(said_of("dot -Tjson", dot).empty());
+  }
+}
+
+// Wherever a spreadsheet may have a cell begin: some separate them with semicolons, and take wide
+// signs for signs.
+TEST(StackExports, ATableHasNoFormulas) {
+  const auto name_of = [](const std::string& comm) {
+    Profile profile;
+    const LabelId label = profile.label({.kind = LabelKind::process, .pid = 1, .comm = comm});
+    profile.add({.ran_on = label, .served = label, .source = profile.string("user")}, {.ns = 1});
+    const std::string row = exported("csv", profile).substr(strlen(csv_head));
+    return row.substr(2, row.find(",,,1,") - 2);
+  };
+  EXPECT_EQ(name_of("nginx: worker-1"), "nginx: worker-1");
+  for (const std::string sign : {"=", "+", "-", "@", "＝", "＋", "－", "＠", "﹢"}) {
+    EXPECT_EQ(name_of(sign + "1+1"), "'" + sign + "1+1");
+    EXPECT_EQ(name_of(" " + sign + "1"), " '" + sign + "1");
+    EXPECT_EQ(name_of("x;" + sign + "1+1"), "\"x;'" + sign + "1+1\"");
+    EXPECT_EQ(name_of("x," + sign + "1+1"), "\"x,'" + sign + "1+1\"");
+    EXPECT_EQ(name_of("x;\"" + sign + "1"), "\"x;\"\"'" + sign + "1\"");
+    EXPECT_EQ(name_of("\t" + sign + "1"), "\\x09" + sign + "1");
+    EXPECT_EQ(name_of("\r" + sign + "1"), "\\x0d" + sign + "1");
+    EXPECT_EQ(name_of("x\n" + sign + "1"), "x\\x0a" + sign + "1");
   }
 }
 
