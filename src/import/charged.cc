@@ -61,6 +61,20 @@ SampleKey charged(Profile& profile, LabelId ran_on, bool idle,
   return key;
 }
 
+uint64_t fit_time(Meta& meta, uint64_t sampled_ns) {
+  uint64_t cpu_ns = 0;
+  if (__builtin_mul_overflow(meta.duration_ns, uint64_t{meta.cpus}, &cpu_ns) ||
+      cpu_ns > INT64_MAX) {
+    meta.degraded.emplace_back(
+        "its length is out of range: it is taken for one of what was sampled, of one CPU");
+    meta.cpus = 1;
+    cpu_ns = meta.duration_ns = sampled_ns;
+  }
+  if (cpu_ns >= sampled_ns) return cpu_ns - sampled_ns;
+  meta.duration_ns = (sampled_ns + meta.cpus - 1) / meta.cpus;
+  return 0;
+}
+
 void add_rest_of_time(Profile& profile, uint64_t ns) {
   if (!ns) return;
   const LabelId other = profile.label({.kind = LabelKind::other});

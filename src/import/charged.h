@@ -29,6 +29,10 @@ struct ImportedFrame {
 [[nodiscard]] SampleKey charged(Profile& profile, LabelId ran_on, bool idle,
                                 std::span<const ImportedFrame> innermost_first);
 
+// Makes a profile's CPUs and length hold the time that was sampled, and be a number together.
+// Returns what samples leave of it.
+[[nodiscard]] uint64_t fit_time(Meta& meta, uint64_t sampled_ns);
+
 // What the CPUs did between samples of one process is OTHER.
 void add_rest_of_time(Profile& profile, uint64_t ns);
 

@@ -2,18 +2,45 @@
 #include "import/import.h"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <iostream>
 #include <span>
+#include <streambuf>
 
 #include "import/perf_script.h"
 #include "import/pprof_file.h"
+#include "model/gzip.h"
+#include "model/pprof.h"
 #include "model/pprof_format.h"
 
 namespace pkprof {
 namespace {
 
-constexpr int gzip_begins = 0x1f;
+constexpr size_t bytes_looked_at = 64;
+
+// A file whose beginning was looked at. A pipe cannot be read again, so that what was read of it
+// comes once more from here, and then the rest.
+class LookedAt : public std::streambuf {
+ public:
+  explicit LookedAt(std::streambuf& file) : file_(file) { read(bytes_looked_at); }
+  [[nodiscard]] std::string_view begin() const { return {eback(), egptr()}; }
+
+ protected:
+  int_type underflow() override {
+    read(buffer_.size());
+    return gptr() == egptr() ? traits_type::eof() : traits_type::to_int_type(*gptr());
+  }
+
+ private:
+  void read(size_t most) {
+    const auto got = file_.sgetn(buffer_.data(), static_cast<std::streamsize>(most));
+    setg(buffer_.data(), buffer_.data(), buffer_.data() + got);
+  }
+
+  std::streambuf& file_;
+  std::array<char, 1 << 16> buffer_{};
+};
 
 Result<Profile> import_pprof(std::istream& in) {
   std::string bytes;
@@ -25,10 +52,26 @@ Result<Profile> import_pprof(std::istream& in) {
   return read_foreign_pprof(std::as_bytes(std::span(bytes)));
 }
 
-Result<Profile> import_from(std::istream& in, bool pprof, const std::string& name,
+// A report reads what is made of it: nothing of the file was out of range, whichever kind it is of.
+Result<Profile> checked(const Profile& profile) {
+  const auto bytes = encode_pprof(profile);
+  if (!bytes) return std::unexpected(bytes.error());
+  return decode_pprof(std::as_bytes(std::span(*bytes)));
+}
+
+Result<Profile> import_from(std::streambuf& file, const std::string& name,
                             const std::string& event) {
+  LookedAt looked_at(file);
+  const std::string_view begin = looked_at.begin();
+  if (begin.starts_with("PERFILE2"))
+    return fail(name + " is perf's own file: perf script -i " + name + " | pkprof import");
+  // Text has no such bytes.
+  const bool binary = std::ranges::any_of(begin, [](char c) { return c >= 0 && c < '\t'; });
+  const bool pprof = binary || is_gzip(begin);
   if (pprof && !event.empty()) return fail(name + " is a pprof file, in which no event has a name");
+  std::istream in(&looked_at);
   auto profile = pprof ? import_pprof(in) : read_perf_script(in, event);
+  if (profile) profile = checked(*profile);
   if (!profile) return std::unexpected(profile.error().in(name));
   return profile;
 }
@@ -36,21 +79,10 @@ Result<Profile> import_from(std::istream& in, bool pprof, const std::string& nam
 }  // namespace
 
 Result<Profile> import_file(const std::string& path, const std::string& event) {
-  // One byte can be looked at.
-  if (path == "-")
-    return import_from(std::cin, std::cin.peek() == gzip_begins, "standard input", event);
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return fail_errno("opening " + path);
-  std::string begin(64, '\0');
-  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  begin.resize(static_cast<size_t>(in.gcount()));
-  if (begin.starts_with("PERFILE2"))
-    return fail(path + " is perf's own file: perf script -i " + path + " | pkprof import");
-  in.clear();
-  in.seekg(0);
-  // Text has no such bytes.
-  const bool binary = std::ranges::any_of(begin, [](char c) { return c >= 0 && c < '\t'; });
-  return import_from(in, binary || begin.starts_with(char{gzip_begins}), path, event);
+  if (path == "-") return import_from(*std::cin.rdbuf(), "standard input", event);
+  std::filebuf file;
+  if (!file.open(path, std::ios::in | std::ios::binary)) return fail_errno("opening " + path);
+  return import_from(file, path, event);
 }
 
 }  // namespace pkprof

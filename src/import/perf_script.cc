@@ -293,11 +293,9 @@ class PerfScript {
     meta.samples_taken = event.samples;
     if (period) meta.frequency_hz = std::max<uint64_t>((1'000'000'000 + period / 2) / period, 1);
     say_what_is_missing(event, each, period != 0);
-    // More than there was: of one process's threads.
-    if (sampled > profile_.cpu_ns())
-      meta.duration_ns = (sampled + meta.cpus - 1) / meta.cpus;
-    else if (period)
-      add_rest_of_time(profile_, profile_.cpu_ns() - sampled);
+    // Threads of one process may have more than there was.
+    const uint64_t rest = fit_time(meta, sampled);
+    if (period) add_rest_of_time(profile_, rest);
   }
 
   void say_what_is_missing(const Event& event, uint64_t each, bool known) {

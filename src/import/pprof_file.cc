@@ -239,14 +239,7 @@ class Foreign {
     if (period_ns_) meta.frequency_hz = std::max<uint64_t>(1, 1'000'000'000 / period_ns_);
     const uint64_t needs =
         meta.duration_ns ? (sum_ns_ + meta.duration_ns - 1) / meta.duration_ns : 1;
-    meta.cpus = static_cast<uint32_t>(std::clamp<uint64_t>(needs, 1, max_cpus));
-    // A duration of a moment; or of more than can be added up.
-    uint64_t cpu_ns = 0;
-    if (__builtin_mul_overflow(meta.duration_ns, uint64_t{meta.cpus}, &cpu_ns) ||
-        cpu_ns > INT64_MAX || cpu_ns < sum_ns_) {
-      meta.cpus = 1;
-      meta.duration_ns = sum_ns_;
-    }
+    meta.cpus = needs <= max_cpus ? static_cast<uint32_t>(std::max<uint64_t>(needs, 1)) : 1;
     meta.degraded.emplace_back(
         "imported from pprof: for whom interrupts and softirqs were is not known, nor how many "
         "CPUs "
@@ -259,7 +252,7 @@ class Foreign {
                               std::to_string(max_depth) + " were left out");
     if (!named_)
       meta.degraded.emplace_back("it does not say of which process it is: all of it is one");
-    add_rest_of_time(profile_, profile_.cpu_ns() - sum_ns_);
+    add_rest_of_time(profile_, fit_time(meta, sum_ns_));
   }
 
   const RawFile file_;
