@@ -55,7 +55,8 @@ __attribute__((constructor)) static void begin_process(void) {
   const char* name = secure_getenv("DEBOX_OUT");
   const char* least = secure_getenv("DEBOX_MIN_US");
   busy = 1;
-  if (least) least_ns = strtoull(least, NULL, 10) * 1000;
+  if (least && __builtin_mul_overflow(strtoull(least, NULL, 10), 1000, &least_ns))
+    least_ns = UINT64_MAX;
   if (name) {
     const int fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0) fprintf(stderr, "debox: %s: %s\n", name, strerror(errno));

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <type_traits>
@@ -33,6 +34,18 @@ Arg& Arg::positive() {
 
 Arg& Arg::not_negative() {
   option_->check(CLI::NonNegativeNumber);
+  return *this;
+}
+
+Arg& Arg::seconds() {
+  constexpr double shortest = 1e-9;
+  constexpr double longest = 1e9;  // 31 years
+  option_->type_name("SECONDS")->check([](const std::string& word) -> std::string {
+    double value = 0;
+    const bool is_good =
+        CLI::detail::lexical_cast(word, value) && value >= shortest && value <= longest;
+    return is_good ? "" : word + " is no number of seconds above 0";
+  });
   return *this;
 }
 
@@ -70,10 +83,23 @@ ArgParser::ArgParser(const std::string& about, const std::string& name)
 ArgParser::ArgParser(std::shared_ptr<CLI::App> root, CLI::App* app)
     : root_(std::move(root)), app_(app) {}
 
+namespace {
+
+// Ranges are no bound to what is not a number: it is neither less than anything nor more.
+std::string refuse_not_finite(const std::string& word) {
+  double value = 0;
+  if (CLI::detail::lexical_cast(word, value) && std::isfinite(value)) return "";
+  return word + " is not a finite number";
+}
+
+}  // namespace
+
 template <typename T>
 Arg ArgParser::add(const char* names, T& value, const char* help) {
   if constexpr (std::is_same_v<T, bool>)
     return Arg(app_->add_flag(names, value, help));
+  else if constexpr (std::is_same_v<T, double>)
+    return Arg(app_->add_option(names, value, help)->check(refuse_not_finite));
   else
     return Arg(app_->add_option(names, value, help));
 }

@@ -26,6 +26,7 @@ class Arg {
   Arg& required();
   Arg& positive();
   Arg& not_negative();
+  Arg& seconds();  // a length of time that ends: nanoseconds of it are a number
   Arg& range(int from, int to);
   Arg& range(double from, double to);
   Arg& one_of(const std::vector<std::string>& words);

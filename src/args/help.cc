@@ -2,19 +2,18 @@
 #include "args/help.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <sstream>
+
+#include "base/columns.h"
 
 namespace pkprof {
 namespace {
 
 constexpr size_t usual_width = 80;
 
-// Of the terminal, where the shell says so.
 size_t width() {
-  const char* columns = std::getenv("COLUMNS");
-  const long wide = columns ? std::atol(columns) : 0;
-  return wide > 0 ? std::max<size_t>(static_cast<size_t>(wide), 60) : usual_width;
+  const size_t columns = columns_of_environment();
+  return columns ? std::max<size_t>(columns, 60) : usual_width;
 }
 
 // Words, from column `at` on; further lines begin in column `indent`.

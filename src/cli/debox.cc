@@ -113,9 +113,7 @@ void add_debox(ArgParser& parser, CommandLine& line) {
       "--serve", options->debox.serve_only,
       "Serve COMMAND, if it uses the library, no more: no table, and nobody else pays for calls");
   add_user_option(sub, options->debox.user);
-  sub.add("-d,--duration", options->debox.seconds, "Stop after that many seconds")
-      .type("SECONDS")
-      .positive();
+  sub.add("-d,--duration", options->debox.seconds, "Stop after that many seconds").seconds();
   sub.add("--interval", options->debox.interval, "Show what came since, every so often")
       .type("SECONDS")
       .range(0.1, 86400.0);
@@ -123,7 +121,7 @@ void add_debox(ArgParser& parser, CommandLine& line) {
       .type("FILE");
   sub.add("--min-time", options->min_us, "Keep those of calls that take at least so long")
       .type("MICROSECONDS")
-      .positive();
+      .range(0.001, 1e12);
   sub.add("--filter", options->debox.calls, "Look at these calls alone")
       .separated_by(',')
       .type("CALL[,CALL...]");

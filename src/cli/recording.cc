@@ -57,9 +57,7 @@ void add_target_options(ArgParser& parser, RecordingOptions& o) {
       .type("HZ")
       .range(1, 20000)
       .show_default();
-  parser.add("-d,--duration", o.record.seconds, "Stop after that many seconds")
-      .type("SECONDS")
-      .positive();
+  parser.add("-d,--duration", o.record.seconds, "Stop after that many seconds").seconds();
   parser.add("--threads", o.record.threads, "Tell threads apart, too (report --by thread)");
   parser.footer(
       "COMMAND and its arguments stand behind --; without one, recording ends with -d or "

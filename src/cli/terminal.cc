@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/columns.h"
 #include "cli/commands.h"
 
 namespace pkprof {
@@ -21,12 +22,10 @@ ReportOptions terminal_options() {
   ReportOptions o;
   const bool terminal = isatty(STDOUT_FILENO);
   winsize size{};
-  const char* columns = std::getenv("COLUMNS");
-  if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+  if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     o.width = size.ws_col;
-  } else if (columns && std::atoi(columns) > 0) {
-    o.width = static_cast<size_t>(std::atoi(columns));
-  }
+  else if (const uint16_t columns = columns_of_environment())
+    o.width = columns;
   const char* no_color = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
   o.style.colour = terminal && !(no_color && *no_color) && !(term && !std::strcmp(term, "dumb"));

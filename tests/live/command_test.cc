@@ -190,6 +190,12 @@ TEST_F(CommandTest, UsageErrorsAreStatusTwo) {
                                             {"record", "--nonsense"},
                                             {"record", "-F", "0"},
                                             {"record", "-d", "-1"},
+                                            {"record", "-d", "nan"},
+                                            {"record", "-d", "inf"},
+                                            {"record", "-d", "1e300"},
+                                            {"record", "--budget", "nan"},
+                                            {"debox", "--interval", "nan", "--", "true"},
+                                            {"report", "--threshold", "nan"},
                                             {"record", "-p", "x"},
                                             {"record", "--"},
                                             {"report", "--view", "nonsense"}}) {

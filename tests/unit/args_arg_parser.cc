@@ -20,6 +20,38 @@ TEST(ArgParser, AListIsOneWord) {
   EXPECT_EQ(file, "a.pb.gz");
 }
 
+// What is neither less nor more than anything is in no range.
+TEST(ArgParser, NumbersAreFinite) {
+  for (const char* word : {"nan", "-nan", "inf", "-inf", "1e400", "infinity", "nan(7)"}) {
+    ArgParser parser("");
+    double any = 0;
+    double ranged = 0;
+    double positive = 0;
+    double not_negative = 0;
+    double seconds = 0;
+    parser.add("--any", any, "");
+    parser.add("--ranged", ranged, "").range(0.0, 1.0);
+    parser.add("--positive", positive, "").positive();
+    parser.add("--not-negative", not_negative, "").not_negative();
+    parser.add("--seconds", seconds, "").seconds();
+    for (const char* option : {"--any", "--ranged", "--positive", "--not-negative", "--seconds"}) {
+      const auto end = parser.parse({std::string(option) + "=" + word});
+      EXPECT_TRUE(end && !end->error.empty()) << option << " " << word;
+    }
+  }
+}
+
+TEST(ArgParser, SecondsEnd) {
+  ArgParser parser("");
+  double seconds = 0;
+  parser.add("-d", seconds, "").seconds();
+  EXPECT_FALSE(parser.parse({"-d", "0.25"}));
+  EXPECT_EQ(seconds, 0.25);
+  EXPECT_FALSE(parser.parse({"-d", "1e9"}));
+  for (const char* word : {"0", "-1", "1e10", "1e300", "1e-30", "x", "1s", ""})
+    EXPECT_TRUE(parser.parse({"-d", word})) << word;
+}
+
 class Config : public testing::Test {
  protected:
   void SetUp() override {
@@ -35,6 +67,7 @@ class Config : public testing::Test {
   ArgParser parser_{"", "pkprof"};
   ArgParser sub_ = parser_.subcommand("record", "");
   int frequency_ = 997;
+  double seconds_ = 0;
   bool threads_ = false;
 };
 
@@ -48,6 +81,14 @@ TEST_F(Config, SaysWhatTheLineDoesNot) {
   EXPECT_FALSE(parse());
   EXPECT_EQ(frequency_, 499);
   EXPECT_TRUE(threads_);
+}
+
+TEST_F(Config, ItsNumbersAreFinite) {
+  sub_.add("-d,--duration", seconds_, "").seconds();
+  for (const char* number : {"nan", "inf", "\"nan\"", "1e300", "-1"}) {
+    write((std::string("[record]\nduration = ") + number + "\n").c_str());
+    EXPECT_TRUE(parse()) << number;
+  }
 }
 
 TEST_F(Config, TheLineComesFirst) {
