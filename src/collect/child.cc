@@ -2,12 +2,12 @@
 #include "collect/child.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <optional>
 
+#include "collect/callers_limits.h"
 #include "collect/user.h"
 
 namespace pkprof {
@@ -16,9 +16,7 @@ namespace {
 [[noreturn]] void run_child(const std::vector<std::string>& command,
                             const std::optional<User>& user,
                             const std::function<void()>& before_exec, int gate, int error) {
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  give_back_callers_limits();
   std::vector<char*> argv;
   argv.reserve(command.size() + 1);
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/doctor.h"
 
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <fstream>
 
+#include "collect/callers_limits.h"
 #include "collect/cgroups.h"
 #include "collect/clock.h"
 #include "collect/debox_side.h"
@@ -137,8 +137,7 @@ Capability system_calls(const KernelFacts& facts, const KernelSymbols* symbols) 
 
 Diagnosis diagnose() {
   Diagnosis d;
-  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
-  setrlimit(RLIMIT_MEMLOCK, &unlimited);
+  raise_limits();
   d.capabilities.push_back(privileges());
   d.capabilities.push_back(lockdown());
   d.capabilities.push_back(numbers());

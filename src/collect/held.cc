@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "collect/callers_limits.h"
 #include "collect/clock.h"
 #include "collect/cost.h"
 #include "collect/facts.h"
@@ -27,11 +28,6 @@ namespace {
 constexpr const char* kept_directory = "/run/pkprof";
 constexpr const char* kept_file = "/run/pkprof/stopped.pb.gz";
 constexpr const char* resumed_file = "/run/pkprof/resumed.pb.gz";  // what counts on meanwhile
-
-void raise_memory_limit() {
-  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
-  setrlimit(RLIMIT_MEMLOCK, &unlimited);
-}
 
 KernelSideOptions side_options(uint64_t frequency_hz, bool threads, bool hooks) {
   KernelSideOptions side;
@@ -99,7 +95,7 @@ Result<Held> Held::open() {
 }
 
 Result<Held> Held::open(Pins pins, About about) {
-  raise_memory_limit();
+  raise_limits();
   auto facts = KernelFacts::read();
   if (!facts) return std::unexpected(facts.error());
   auto kernel = KernelSide::open_pinned(
@@ -266,7 +262,7 @@ Result<Profile> with_resumed(Result<Profile> later) {
 }  // namespace
 
 Result<> start_held(const HeldOptions& options) {
-  raise_memory_limit();
+  raise_limits();
   auto pins = Pins::create();
   if (!pins) return std::unexpected(pins.error());
   const auto start = [&]() -> Result<> {

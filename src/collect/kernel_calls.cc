@@ -2,7 +2,6 @@
 // KernelSide: counting calls of functions.
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -20,14 +19,6 @@ constexpr size_t most_each_alone = 2000;
 
 // To find those that cannot be attached to among others.
 constexpr int most_tries = 200;
-
-// Two for each function.
-void allow_many_files() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit)) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 pk_key key_of(const pk_call& call) {
   pk_key key{};
@@ -93,7 +84,6 @@ KernelSide::CallsAttached KernelSide::attach_calls(const KernelFacts& facts,
   const CallFacilities& by = m.options.calls;
   const bool each = by.each && (targets.size() <= most_each || !by.many);
   std::vector<const CallTarget*> many[2];
-  allow_many_files();
   std::unordered_set<std::string> traceable;
   if (targets.size() > most_each) traceable = traceable_functions();
   for (const CallTarget& target : targets) {

@@ -191,7 +191,8 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
   else
     culprits = loader.load();
   for (const ProgramLoader::Refused& culprit : culprits) {
-    if (culprit.program.empty() || culprit.program == "pk_sample")
+    if (culprit.program.empty() || culprit.program == "pk_sample" || culprit.error == EPERM ||
+        is_shortage(culprit.error))
       return fail(log.explain("loading the kernel side", culprit.error));
     refused.insert(culprit.program);
   }
@@ -318,7 +319,10 @@ Result<> KernelSide::attach() {
   const std::string waits = functions ? what_hooking_waits_for() : "";
   for (const Hook* hook : m.hooks) {
     Link link;
+    errno = 0;
     if (!hook->function || waits.empty()) link = m.attach(*hook);
+    if (!link && is_shortage(errno))
+      return fail(LibbpfLog().explain(std::string("attaching ") + hook->program, errno));
     if (!link) {
       m.refused.insert(hook->program);
       continue;

@@ -31,6 +31,10 @@ int keep_message(libbpf_print_level level, const char* format, va_list args) {
 
 }  // namespace
 
+bool is_shortage(int err) {
+  return err == EMFILE || err == ENFILE || err == ENOMEM || err == EINTR || err == EAGAIN;
+}
+
 LibbpfLog::LibbpfLog() {
   libbpf_set_print(keep_message);
   sink = &text_;
@@ -59,6 +63,7 @@ std::string LibbpfLog::explain(const std::string& step, int err) const {
     return step +
            ": the kernel refuses: run as root, or with CAP_BPF and CAP_PERFMON; `pkprof doctor` "
            "says what is missing";
+  if (err == EMFILE) return step + ": too many open files: allow more with ulimit -n";
   if (err == ENOMEM || err == E2BIG) return step + ": " + std::strerror(err);
   return step + ": " + std::strerror(err) + "; `pkprof doctor` says what this kernel lacks";
 }

@@ -7,6 +7,10 @@
 
 namespace pkprof {
 
+// Whether an error is about what there is too little of, or a signal: it says nothing of what the
+// kernel has and has not, and what is tried next fares no better.
+[[nodiscard]] bool is_shortage(int err);
+
 class LibbpfLog {
  public:
   LibbpfLog();

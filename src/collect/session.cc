@@ -2,12 +2,12 @@
 #include "collect/session.h"
 
 #include <poll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <future>
 
+#include "collect/callers_limits.h"
 #include "collect/clock.h"
 #include "collect/session_impl.h"
 #include "collect/targets.h"
@@ -23,10 +23,7 @@ std::string Session::listed(const std::vector<std::string>& names) {
 }
 
 Result<> Session::prepare() {
-  // Kernels before 5.11 charge BPF memory to this limit; where it cannot be raised, loading says
-  // so.
-  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
-  setrlimit(RLIMIT_MEMLOCK, &unlimited);
+  raise_limits();
   if (auto r = check_target(options_.target); !r) return r;
   if (!options_.target.command.empty()) {
     auto child = Child::spawn(options_.target.command, options_.target.user);
@@ -209,7 +206,7 @@ Result<> Session::count_what_is_hot() {
 Result<> Session::wait() {
   uint64_t end =
       options_.seconds > 0 ? started_ + static_cast<uint64_t>(options_.seconds * 1e9) : UINT64_MAX;
-  std::vector<pollfd> fds{{signals_.fd(), POLLIN, 0}};
+  std::vector<pollfd> fds{{signals_->fd(), POLLIN, 0}};
   fds.push_back({options_.beside, POLLIN, 0});
   fds.push_back({-1, POLLIN, 0});  // the control's
   constexpr size_t own = 3;
@@ -265,7 +262,7 @@ Result<> Session::wait() {
       if (options_.ready && !options_.ready()) break;
       continue;
     }
-    if ((fds[0].revents & POLLIN) && signals_.take()) break;
+    if ((fds[0].revents & POLLIN) && signals_->take()) break;
     constexpr short gone = POLLHUP | POLLERR | POLLNVAL;
     if ((fds[1].revents & gone) || (fds[1].revents && !options_.ready())) break;
     if (fds[2].revents && !obey()) break;
@@ -281,6 +278,7 @@ Result<> Session::wait() {
 
 Result<Recording> Session::run() {
   if (auto r = prepare(); !r) return std::unexpected(r.error());
+  signals_.emplace();  // up to here there is nothing to keep, and one ends pkprof
   if (auto r = start(); !r) return std::unexpected(r.error());
   Recording recording;
   if (child_) {

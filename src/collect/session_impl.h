@@ -65,7 +65,7 @@ class Session {
   void tell_progress();
 
   RecordOptions options_;
-  Signals signals_;
+  std::optional<Signals> signals_;
   std::optional<Child> child_;
   std::vector<std::string> degraded_;
   std::optional<KernelSymbols> kernel_symbols_;

@@ -2,6 +2,7 @@
 // record and run: what they are asked to record, when they end, and with which status.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -251,6 +252,67 @@ TEST_F(CommandTest, AnInterruptEndsTheRecordingAndKeepsIt) {
     EXPECT_EQ(recording.wait(), 0);
     EXPECT_EQ(recording.err(), "");
     EXPECT_GT(read_report(file_).samples_taken, 0);
+  }
+}
+
+// What commands see of what they were given: limits, descriptors and environment (but for where
+// debox's records come from), capabilities and signals.
+const std::vector<Argv> look_around = {
+    {"sh", "-c",
+     "ulimit -Sn; ulimit -Hn; ulimit -Sl; ulimit -Hl; ls /proc/self/fd; "
+     "env | grep -vE '^(_|PKPROF_DEBOX)=' | sort"},
+    {"grep", "-E", "^(SigBlk|SigIgn|Cap|NoNew|Seccomp)", "/proc/self/status"}};
+
+TEST_F(CommandTest, ACommandHasWhatTheCallerHad) {
+  const Running::Options caller{.env = {"PKPROF_TEST=\nline"}, .before_exec = [] {
+                                  const rlimit files{256, 4096};
+                                  const rlimit memory{1 << 20, 2 << 20};
+                                  setrlimit(RLIMIT_NOFILE, &files);
+                                  setrlimit(RLIMIT_MEMLOCK, &memory);
+                                  sigset_t blocked;
+                                  sigemptyset(&blocked);
+                                  sigaddset(&blocked, SIGUSR2);
+                                  sigprocmask(SIG_BLOCK, &blocked, nullptr);
+                                }};
+  for (const Argv& look : look_around) {
+    const std::string alone = run_program(look, caller).out;
+    EXPECT_GT(std::ranges::count(alone, '\n'), 6) << alone;
+    for (const Argv& by : std::vector<Argv>{
+             {"record", "-o", file_, "--"}, {"stat", "--"}, {"hist", "--"}, {"debox", "--"}}) {
+      Argv argv = by;
+      argv.insert(argv.end(), look.begin(), look.end());
+      EXPECT_EQ(run_pkprof(argv, caller).out.substr(0, alone.size()), alone) << by.front();
+    }
+  }
+}
+
+TEST_F(CommandTest, ItTakesTheDescriptorsItMayHave) {
+  const auto record_with = [&](rlim_t soft, rlim_t hard) {
+    return run_pkprof({"record", "-d", "0.2", "-o", file_}, {.before_exec = [=] {
+                        const rlimit files{soft, hard};
+                        setrlimit(RLIMIT_NOFILE, &files);
+                      }});
+  };
+  EXPECT_EQ(record_with(40, 4096).status, 0);
+  for (const rlim_t few : {40, 80, 90}) {
+    std::filesystem::remove(file_);
+    const Finished done = record_with(few, few);
+    EXPECT_EQ(done.status, 125) << few;
+    expect_one_complaint(done);
+    EXPECT_NE(done.err.find("too many open files"), std::string::npos) << done.err;
+    EXPECT_FALSE(std::filesystem::exists(file_));
+  }
+}
+
+// Nothing was recorded that could be kept.
+TEST_F(CommandTest, ASignalWhileItLoadsEndsIt) {
+  for (const int number : {SIGINT, SIGTERM}) {
+    Running recording(pkprof_argv({"record", "-o", file_, "--", "touch", dir_.file("ran")}));
+    while (bpf_objects_of(recording.pid()).empty()) std::this_thread::sleep_for(1ms);
+    recording.signal(number);
+    EXPECT_EQ(recording.wait(), 128 + number);
+    EXPECT_FALSE(std::filesystem::exists(file_));
+    EXPECT_FALSE(std::filesystem::exists(dir_.file("ran")));
   }
 }
 
