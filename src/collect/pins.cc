@@ -44,17 +44,37 @@ Fd open_directory() {
   return Fd(open(Pins::directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
+// Where others may make directories, as with a mode of 1777, anyone's can be under our name. It is
+// left alone: whose it is, and how it goes, is all that can be said.
+std::unexpected<Error> fail_not_ours(int err) {
+  struct stat there{};
+  if (lstat(Pins::directory, &there))
+    return fail(LibbpfLog().explain(std::string("opening ") + Pins::directory, err));
+  const std::string path = Pins::directory;
+  const std::string remove = "; to remove it: rm -r " + path;
+  const bool is_directory = S_ISDIR(there.st_mode);
+  if (err == EACCES)
+    return fail(path + " is of user " + std::to_string(there.st_uid) +
+                ": what is recorded there only that user, or root, can read and end");
+  if (there.st_uid != geteuid())
+    return fail(path + " is not of pkprof's making, but a " +
+                (is_directory ? "directory" : "file or link") + " of user " +
+                std::to_string(there.st_uid) + remove);
+  if (!is_directory)
+    return fail(path + " is not of pkprof's making, but a file or a link" + remove);
+  if (there.st_mode & 077)
+    return fail(path + " is not of pkprof's making: others may enter it" + remove);
+  return fail(LibbpfLog().explain("opening " + path, err));
+}
+
 // The directory that is there now, locked: one that was removed while we waited is not meant.
 Result<Fd> lock_directory(bool wait) {
   for (;;) {
     Fd fd = open_directory();
-    if (!fd.valid())
-      return fail(LibbpfLog().explain(std::string("opening ") + Pins::directory, errno));
+    if (!fd.valid()) return fail_not_ours(errno);
     struct stat ours{};
     if (fstat(fd.get(), &ours)) return fail_errno(std::string("looking at ") + Pins::directory);
-    if (ours.st_uid != geteuid() || (ours.st_mode & 077))
-      return fail(std::string(Pins::directory) +
-                  " is not of pkprof's making: it is not ours alone");
+    if (ours.st_uid != geteuid() || (ours.st_mode & 077)) return fail_not_ours(0);
     if (flock(fd.get(), LOCK_EX | (wait ? 0 : LOCK_NB)))
       return fail(std::string("another pkprof is at work on ") + Pins::directory);
     struct stat there{};

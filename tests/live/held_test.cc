@@ -348,6 +348,57 @@ TEST_F(HeldTest, ItsFileSystemIsMountedWhereItIsNot) {
                  "mount -t bpf bpf /sys/fs/bpf");
 }
 
+// Where anyone may make a directory: somebody else's under our name, a link, a file.
+TEST_F(HeldTest, WhatIsNotOursIsNamed) {
+  const std::string pkprof = pkprof_argv({"start"})[0];
+  const auto where_anyone_may = [&](const std::string& script) {
+    return run_program({find_program("unshare"), "-m", "sh", "-ec",
+                        "umount /sys/fs/bpf; mount -t bpf -o mode=1777 bpf /sys/fs/bpf; cd " +
+                            dir_.path() + "; as() { setpriv --clear-groups --reuid $@; }; " +
+                            script,
+                        pkprof});
+  };
+  const std::string gone = "; to remove it: rm -r /sys/fs/bpf/pkprof";
+  for (const char* command : {"start", "stop", "reset", "dump", "status"}) {
+    expect_refused(
+        where_anyone_may("as 65534 mkdir /sys/fs/bpf/pkprof; \"$0\" " + std::string(command)),
+        "but a directory of user 65534" + gone);
+    expect_refused(where_anyone_may("as 65534 ln -s /sys/fs/bpf/x /sys/fs/bpf/pkprof; "
+                                    "\"$0\" " +
+                                    std::string(command)),
+                   "but a file or link of user 65534" + gone);
+    expect_refused(
+        where_anyone_may("mkdir -m 755 /sys/fs/bpf/pkprof; \"$0\" " + std::string(command)),
+        "others may enter it" + gone);
+  }
+  expect_ok(
+      where_anyone_may("as 65534 mkdir /sys/fs/bpf/pkprof; rm -r /sys/fs/bpf/pkprof; "
+                       "\"$0\" start; \"$0\" stop -o /dev/null"));
+  // What is a link goes, not what it leads to.
+  expect_ok(
+      where_anyone_may("mkdir -m 700 /sys/fs/bpf/pkprof /sys/fs/bpf/other; "
+                       "ln -s ../other /sys/fs/bpf/pkprof/link_0; "
+                       "\"$0\" start; \"$0\" stop -o /dev/null; test -d /sys/fs/bpf/other"));
+}
+
+TEST_F(HeldTest, WhoMayNotStopIsTold) {
+  const std::string pkprof = dir_.file("pkprof");
+  std::filesystem::copy_file(pkprof_argv({})[0], pkprof);
+  std::filesystem::permissions(dir_.path(), std::filesystem::perms(0755));
+  expect_ok(run_pkprof({"start"}));
+  struct stat before{};
+  ASSERT_EQ(stat(bpffs, &before), 0);
+  ASSERT_EQ(chmod(bpffs, 01777), 0);
+  const Running::Options as_nobody{.before_exec = [] {
+    if (setgid(65534) || setuid(65534)) _exit(99);
+  }};
+  for (const char* command : {"stop", "reset", "dump", "status", "start"})
+    expect_refused(run_program({pkprof, command}, as_nobody),
+                   "is of user 0: what is recorded there only that user, or root, can");
+  chmod(bpffs, before.st_mode);
+  expect_ok(run_pkprof({"stop", "-o", "/dev/null"}));
+}
+
 // A profile that cannot be written is not lost with the recording.
 TEST_F(HeldTest, AStopThatCannotWriteCanBeTriedAgain) {
   expect_ok(run_pkprof({"start"}));
