@@ -6,6 +6,7 @@
 #include "cli/terminal.h"
 #include "import/import.h"
 #include "model/pprof.h"
+#include "report/clean.h"
 
 namespace pkprof {
 namespace {
@@ -22,9 +23,10 @@ int import(const Options& o) {
   if (const auto written = write_profile(*profile, o.output); !written)
     return complain(written.error().message, exit_failure);
   if (o.output == "-" || o.output == "/dev/stdout") return 0;
-  const std::string text = std::to_string(profile->meta.samples_taken) + " samples into " +
-                           o.output + "; see them with: pkprof report" +
-                           (o.output == Options().output ? "" : " " + o.output) + "\n";
+  const std::string output = clean(o.output);
+  const std::string text = std::to_string(profile->meta.samples_taken) + " samples into " + output +
+                           "; see them with: pkprof report" +
+                           (o.output == Options().output ? "" : " " + output) + "\n";
   return print(text) ? 0 : exit_failure;
 }
 

@@ -36,7 +36,7 @@ std::string without_formulas(std::string_view text) {
 
 // In quotes where it has to be.
 std::string field(std::string_view raw) {
-  const std::string text = without_formulas(clean(raw));
+  std::string text = without_formulas(clean(raw));
   if (text.find_first_of(",;|\"") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);

@@ -24,11 +24,13 @@ namespace {
 
 constexpr mode_t directory_mode = 0777;  // what the umask leaves of it
 
-// Names of processes go into names of files: letters, digits and what is harmless of the rest.
+// Names of processes go into names of files: letters, digits and what is harmless of the rest. The
+// kernel's are 15 bytes long, those in a file that was imported as long as a line.
 std::string for_file_name(std::string_view name) {
   constexpr std::string_view harmless = "._+@,=-";
+  constexpr size_t longest = 64;
   std::string out;
-  for (const char c : name) {
+  for (const char c : name.substr(0, longest)) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     const bool digit = c >= '0' && c <= '9';
     out += letter || digit || harmless.contains(c) ? c : '_';

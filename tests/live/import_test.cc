@@ -2,6 +2,7 @@
 // What perf recorded, seen with our views: the times are those that perf's own report has.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -63,6 +64,26 @@ TEST(ImportTest, TimesArePerfsOwn) {
   }
   EXPECT_EQ(ours.at("pk_hog"), theirs.at("pk_hog"));
   EXPECT_GT(theirs.at("pk_hog"), 500'000'000U);
+}
+
+// Process substitution is a pipe. What is said of files does nothing to a terminal.
+TEST(ImportTest, PipesAndFilesWithHostileNames) {
+  const TempDir dir;
+  const std::string script = dir.file("script");
+  write_file(script, "a 1/1 [000] 1.000000000: 10 cpu-clock: \n\t401000 f (/bin/a)\n\n");
+  const std::string output = dir.file("\x1b[2J\n\u202e.pb.gz");
+  const std::string pkprof = pkprof_argv({})[0];
+  const Finished done = run_program(
+      {find_program("bash"), "-c", R"("$0" import <(cat "$1") -o "$2")", pkprof, script, output});
+  EXPECT_EQ(done.status, 0) << done.err;
+  const Finished missing = run_pkprof({"import", output + "x"});
+  EXPECT_EQ(missing.status, 125);
+  for (const std::string& text : {done.out, missing.err}) {
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    EXPECT_EQ(text.find("\u202e"), std::string::npos);
+    EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+  }
+  EXPECT_EQ(run_pkprof({"report", output}).status, 0);
 }
 
 uint64_t samples_in(const std::string& perf, const std::string& data) {
