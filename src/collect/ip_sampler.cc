@@ -20,6 +20,7 @@
 #include <fstream>
 
 #include "collect/clock.h"
+#include "collect/seccomp.h"
 
 namespace pkprof {
 namespace {
@@ -101,6 +102,8 @@ std::expected<PerfRing, int> open_ring(perf_event_attr attr, pid_t pid, int cpu,
 }
 
 std::unexpected<Error> refused(int err) {
+  if ((err == EACCES || err == EPERM || err == ENOSYS) && has_seccomp_filter())
+    return fail(std::string("sampling the command: ") + seccomp_advice);
   if (err == EACCES || err == EPERM)
     return fail("sampling the command: not allowed (kernel.perf_event_paranoid is " +
                 std::to_string(sysctl("perf_event_paranoid", 2)) +

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "collect/seccomp.h"
+
 namespace pkprof {
 namespace {
 
@@ -59,7 +61,9 @@ std::string LibbpfLog::refused_program() const {
 }
 
 std::string LibbpfLog::explain(const std::string& step, int err) const {
-  if (err == EPERM || err == EACCES)
+  const bool refused = err == EPERM || err == EACCES;
+  if ((refused || err == ENOSYS) && has_seccomp_filter()) return step + ": " + seccomp_advice;
+  if (refused)
     return step +
            ": the kernel refuses: run as root, or with CAP_BPF and CAP_PERFMON; `pkprof doctor` "
            "says what is missing";

@@ -3,12 +3,16 @@
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -52,6 +56,18 @@ class DoctorTest : public testing::Test {
     arguments.insert(arguments.begin(), pkprof_);
     return run_program(arguments,
                        {.before_exec = [&capabilities] { become_nobody(capabilities); }});
+  }
+
+  // From here on the call fails with this error, as where a container's filter refuses it.
+  static void refuse(uint32_t call, uint32_t error) {
+    sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+                            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+                            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog program{std::size(filter), filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+      _exit(99);
   }
 
   static void expect_one_clear_line(const Finished& finished) {
@@ -139,6 +155,20 @@ TEST_F(DoctorTest, WithOneCapability) {
     expect_one_clear_line(recorded);
     EXPECT_FALSE(std::filesystem::exists(file_));
   }
+}
+
+TEST_F(DoctorTest, ASeccompFilterIsNamed) {
+  for (const uint32_t error : {EPERM, ENOSYS})
+    for (const uint32_t call : {SYS_bpf, SYS_perf_event_open})
+      for (const Argv& command : std::vector<Argv>{
+               {"record", "-d", "0.1"}, {"stat", "-d", "0.1"}, {"start"}, {"hist", "--", "true"}}) {
+        if (call == SYS_bpf && command[0] == "hist") continue;  // it needs none
+        const Finished done = run_pkprof(command, {.before_exec = [&] { refuse(call, error); }});
+        EXPECT_EQ(done.status, 125) << command[0];
+        expect_one_clear_line(done);
+        EXPECT_NE(done.err.find("a seccomp filter is in force"), std::string::npos) << done.err;
+        EXPECT_FALSE(std::filesystem::exists("/sys/fs/bpf/pkprof"));
+      }
 }
 
 }  // namespace
