@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -49,9 +50,8 @@ bool barrier(int what) {
 
 // Looks at the clock all the time: what went by between two looks, if it was long, and if somebody
 // was interrupting then. The host has its own reasons to take a CPU away.
-std::vector<uint64_t> gaps_on(int cpu, const std::atomic<bool>& interrupting) {
-  std::vector<uint64_t> gaps;
-  if (!stay_on(cpu)) return gaps;
+void find_gaps(int cpu, const std::atomic<bool>& interrupting, std::vector<uint64_t>& gaps) {
+  if (!stay_on(cpu)) return;
   const uint64_t end = monotonic_ns() + longest_ns;
   for (uint64_t last = monotonic_ns(); last < end && gaps.size() < many_gaps;) {
     const uint64_t now = monotonic_ns();
@@ -59,27 +59,28 @@ std::vector<uint64_t> gaps_on(int cpu, const std::atomic<bool>& interrupting) {
       gaps.push_back(now - last);
     last = now;
   }
-  return gaps;
 }
 
+// None where threads cannot be had.
 std::vector<uint64_t> gaps_between(const std::vector<int>& cpus) {
-  std::atomic<bool> end = false;
   std::atomic<bool> interrupting = false;
   std::vector<uint64_t> gaps;
-  std::thread one([&] {
-    if (!stay_on(cpus[0])) return;
-    while (!end) {
-      interrupting = true;
-      if (!barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
-      interrupting = false;
-      const uint64_t next = monotonic_ns() + apart_ns;
-      while (!end && monotonic_ns() < next) continue;
-    }
-  });
-  std::thread other([&] { gaps = gaps_on(cpus[1], interrupting); });
-  other.join();
-  end = true;
-  one.join();
+  gaps.reserve(many_gaps);
+  try {
+    const std::jthread one([&](const std::stop_token& end) {
+      if (!stay_on(cpus[0])) return;
+      while (!end.stop_requested()) {
+        interrupting = true;
+        if (!barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
+        interrupting = false;
+        const uint64_t next = monotonic_ns() + apart_ns;
+        while (!end.stop_requested() && monotonic_ns() < next) continue;
+      }
+    });
+    std::jthread([&] { find_gaps(cpus[1], interrupting, gaps); }).join();
+  } catch (const std::system_error&) {
+    gaps.clear();
+  }
   return gaps;
 }
 

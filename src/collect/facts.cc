@@ -5,6 +5,8 @@
 #include <bpf/libbpf.h>
 #include <sys/utsname.h>
 
+#include "collect/libbpf_log.h"
+
 namespace pkprof {
 namespace {
 
@@ -32,6 +34,7 @@ void KernelFacts::Free::operator()(btf* b) const {
 }
 
 Result<KernelFacts> KernelFacts::read() {
+  const LibbpfLog quiet;
   KernelFacts facts;
   facts.btf_.reset(btf__load_vmlinux_btf());
   if (!facts.btf_) {

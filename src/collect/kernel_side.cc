@@ -93,6 +93,7 @@ void KernelSide::Impl::choose(const KernelFacts& facts) {
 
 Result<> KernelSide::Impl::open(const KernelFacts& facts, CoreTypes& types) {
   ProgramLoader::take_over();
+  const LibbpfLog quiet;
   LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = types.path().c_str());
   skeleton.reset(types.path().empty() ? pkprof_bpf__open() : pkprof_bpf__open_opts(&open));
   if (skeleton && !types.path().empty() &&

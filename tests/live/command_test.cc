@@ -304,6 +304,18 @@ TEST_F(CommandTest, ItTakesTheDescriptorsItMayHave) {
   }
 }
 
+TEST_F(CommandTest, TooLittleMemoryIsOneLine) {
+  for (const rlim_t mib : {32, 40, 48, 50, 64, 80}) {
+    const Finished done = run_pkprof({"record", "-d", "0.2", "-o", file_}, {.before_exec = [=] {
+                                       const rlimit memory{mib << 20, mib << 20};
+                                       setrlimit(RLIMIT_AS, &memory);
+                                     }});
+    EXPECT_EQ(done.status, 125) << mib;
+    expect_one_complaint(done);
+    EXPECT_FALSE(std::filesystem::exists(file_));
+  }
+}
+
 // Nothing was recorded that could be kept.
 TEST_F(CommandTest, ASignalWhileItLoadsEndsIt) {
   for (const int number : {SIGINT, SIGTERM}) {
