@@ -10,6 +10,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "collect/clock.h"
+
 namespace pkprof {
 
 std::string proc_exe(uint32_t pid) {
@@ -52,6 +54,7 @@ std::optional<ProcStat> proc_stat(uint32_t pid) {
     if (i == 22) stat.start_boottime = std::strtoull(field.c_str(), nullptr, 10);
   }
   stat.start_boottime *= 1'000'000'000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  stat.start_boottime -= clock_offsets().boottime_ns;
   return stat;
 }
 

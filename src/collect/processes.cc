@@ -18,8 +18,8 @@ uint64_t suspended_ns() {
   timespec boot{};
   clock_gettime(CLOCK_BOOTTIME, &boot);
   const uint64_t now = monotonic_ns();
-  const uint64_t since_boot =
-      static_cast<uint64_t>(boot.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(boot.tv_nsec);
+  const uint64_t since_boot = static_cast<uint64_t>(boot.tv_sec) * 1'000'000'000 +
+                              static_cast<uint64_t>(boot.tv_nsec) - clock_offsets().boottime_ns;
   constexpr uint64_t between_the_calls = 1'000'000;
   return since_boot > now + between_the_calls ? since_boot - now : 0;
 }

@@ -304,6 +304,23 @@ TEST_F(CommandTest, ItTakesTheDescriptorsItMayHave) {
   }
 }
 
+// Its clocks are days ahead of the kernel's, or behind.
+TEST_F(CommandTest, InATimeNamespace) {
+  for (const char* ahead : {"1000000", "-10"}) {
+    const Argv unshare = {
+        find_program("unshare"), "-T", "--fork", "--monotonic", ahead, "--boottime", ahead};
+    Argv argv = pkprof_argv({"record", "-o", file_, "--", testnet::sibling("pk_hog"), "--seconds",
+                             in_guest() ? "5" : "1"});
+    argv.insert(argv.begin(), unshare.begin(), unshare.end());
+    const Finished done = run_program(argv);
+    ASSERT_EQ(done.status, 0) << done.err;
+    const Report report = read_report(file_);
+    EXPECT_LT(report.duration_ns, 30'000'000'000);
+    ASSERT_EQ(report.pids_of("pk_hog").size(), 1) << report.text;
+    EXPECT_GT(report.find(*report.pids_of("pk_hog").begin())->user_ns, 500'000'000);
+  }
+}
+
 TEST_F(CommandTest, TooLittleMemoryIsOneLine) {
   for (const rlim_t mib : {32, 40, 48, 50, 64, 80}) {
     const Finished done = run_pkprof({"record", "-d", "0.2", "-o", file_}, {.before_exec = [=] {

@@ -384,7 +384,7 @@ TEST_F(HeldTest, WhatIsNotOursIsNamed) {
 TEST_F(HeldTest, WhoMayNotStopIsTold) {
   const std::string pkprof = dir_.file("pkprof");
   std::filesystem::copy_file(pkprof_argv({})[0], pkprof);
-  std::filesystem::permissions(dir_.path(), std::filesystem::perms(0755));
+  ASSERT_EQ(chmod(dir_.path().c_str(), 0755), 0);
   expect_ok(run_pkprof({"start"}));
   struct stat before{};
   ASSERT_EQ(stat(bpffs, &before), 0);
