@@ -196,7 +196,7 @@ static __noinline int db_enter_of(__u64 *ctx, struct db_thread *t, struct task_s
 	if (!t)
 		return 0;
 	db_learn_stack(t, ctx[0]);
-	if (!(t->wants & DB_CALLS_ALL))
+	if (!(t->wants & DB_CALLS_ALL) || !db_may_write(t, task))
 		return 0;
 	if (number < 0 || number >= DB_CALLS)
 		number = DB_CALLS - 1;
@@ -343,7 +343,7 @@ static __noinline int db_exit_of(__u64 *ctx, struct db_thread *t, struct task_st
 	if (!t)
 		return 0;
 	db_learn_stack(t, ctx[0]);
-	if (!t->call)
+	if (!t->call || !db_may_write(t, task))
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (unlikely(db_is_interrupted(result))) {
@@ -396,7 +396,7 @@ int BPF_PROG(db_signal, int signal, void *info, struct k_sigaction *action)
 	struct db_cpu *c;
 	long result;
 
-	if (likely(!t))
+	if (likely(!t) || !db_may_write(t, task))
 		return 0;
 	c = db_this_cpu();
 	if (!c)

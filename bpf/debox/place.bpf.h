@@ -18,8 +18,10 @@ static __noinline __u32 db_place(struct db_cpu *c, __u64 address)
 	if (!address || !c)
 		return 0;
 	number = __sync_fetch_and_add(&db_place_count, 1) + 1;
-	if (!bpf_map_update_elem(&db_places, &address, &number, BPF_NOEXIST))
+	if (!bpf_map_update_elem(&db_places, &address, &number, BPF_NOEXIST)) {
+		__sync_fetch_and_add(&db_places_there, 1);
 		return number;
+	}
 	known = bpf_map_lookup_elem(&db_places, &address); /* another CPU was first? */
 	if (known)
 		return *known;

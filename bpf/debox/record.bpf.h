@@ -8,6 +8,52 @@
 
 #include "state.bpf.h"
 
+#define X32_SYSCALL_BIT 0x40000000
+
+/* Of 64-bit, 32-bit and x32 programs. In another table some are calls of no consequence here. */
+static __always_inline bool db_is_exec(__u32 number)
+{
+	switch (number & ~X32_SYSCALL_BIT) {
+	case 59:  /* execve */
+	case 322: /* execveat */
+	case 11:
+	case 358:
+	case 520:
+	case 545:
+		return true;
+	}
+	return false;
+}
+
+/* The memory that the thread has, unless it is just about to get another. */
+static __noinline int db_learn_memory(struct db_thread *t, struct task_struct *task)
+{
+	struct pt_regs___kernel *regs;
+
+	if (!t || !task)
+		return 0;
+	regs = (void *)bpf_task_pt_regs(task);
+	if (db_is_exec(BPF_CORE_READ(regs, orig_ax)))
+		return 0;
+	t->mm = (__u64)task->mm;
+	return t->mm != 0;
+}
+
+/*
+ * The thread runs: may its records be written? A program that reads them must not get those of one
+ * that the thread executes: that may be a set-user-ID one. db_exec() comes when the new program is in
+ * place already, and has had page faults; its memory is another before anything of it is there.
+ *
+ * The memory is learned at the first opportunity after user space asked, but not in an execve: db_exec()
+ * sees the end of one that goes on then, and user space that of one that is over.
+ */
+static __always_inline bool db_may_write(struct db_thread *t, struct task_struct *task)
+{
+	if (!t->area)
+		return true;
+	return likely(t->mm) ? t->mm == (__u64)task->mm : db_learn_memory(t, task);
+}
+
 static __always_inline void db_begin_record(struct debox_record *r, __u64 sequence)
 {
 	r->sequence = sequence;
@@ -57,7 +103,7 @@ static __noinline struct debox_record *db_record_of_now(struct db_cpu *c, struct
 {
 	struct debox_record *r;
 
-	if (!c || !t)
+	if (!c || !t || !db_may_write(t, bpf_get_current_task_btf()))
 		return 0;
 	if (t->wants & DB_MARKED) {
 		__u64 sequence;

@@ -93,7 +93,7 @@ static __always_inline void db_goes(void *ctx, struct db_cpu *c, struct db_threa
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct debox_record *r;
 
-	if (unlikely(t->off_ns))
+	if (unlikely(t->off_ns) && db_may_write(t, task))
 		db_catch_up(c, t);
 	r = db_record_of_now(c, t);
 	t->asleep = 0;

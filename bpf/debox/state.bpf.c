@@ -20,6 +20,7 @@ __u32 db_stacks[DB_STACKS];
 __u32 db_stacks_unknown;
 struct db_done db_done[DB_CPUS];
 __u32 db_place_count;
+__u32 db_places_there;
 volatile __u64 db_left_out[2 * DB_CALLS / 64];
 volatile __u64 db_slow_ns;
 

@@ -186,6 +186,7 @@ extern __u32 db_stacks[DB_STACKS];
 extern __u32 db_stacks_unknown;
 extern struct db_done db_done[DB_CPUS];
 extern __u32 db_place_count;
+extern __u32 db_places_there; /* of these, how many db_places has */
 extern volatile __u64 db_left_out[2 * DB_CALLS / 64]; /* kinds of calls that are of no interest */
 extern volatile __u64 db_slow_ns; /* calls that take longer are to be seen whole */
 

@@ -61,6 +61,17 @@ static __always_inline void db_forget(struct db_thread *t)
 	*(volatile __u32 *)&db_tids[t->slot & (DB_SETS * DB_WAYS - 1)] = 0;
 }
 
+/* Nobody reads its records but we, and nobody marks its calls. */
+static __always_inline void db_keep_records(struct db_thread *t)
+{
+	t->area = 0;
+	t->base = t->slot;
+	t->mask = 0;
+	t->stride = 1;
+	t->touched = 0;
+	t->traces = db_own_traces();
+}
+
 static __always_inline void db_count_others(__u32 pid, __s64 change)
 {
 	struct db_thread *first = db_find(pid);
@@ -90,7 +101,7 @@ int BPF_PROG(db_fork, struct task_struct *parent, struct task_struct *child)
 	new->pid = child->tgid;
 	new->wants = t->begets;
 	new->begets = t->begets;
-	new->traces = db_own_traces();
+	db_keep_records(new);
 	db_publish(new, child->pid);
 	return 0;
 }
@@ -100,10 +111,22 @@ SEC("?tp_btf/sched_process_exec")
 int BPF_PROG(db_exec, struct task_struct *task, int old)
 {
 	struct db_thread *t = db_find(old), *new;
+	__u32 wants;
 
-	if (likely(!t))
-		return 0;
+	if (likely(!t)) {
+		t = db_find(task->pid);
+		if (likely(!t))
+			return 0;
+	}
 	/* Its memory is another: nobody marks there, nobody reads. */
+	wants = t->area ? t->begets : t->wants;
+	if (!wants) {
+		db_forget(t);
+		new = db_find(task->pid);
+		if (new)
+			db_forget(new);
+		return 0;
+	}
 	new = db_make_room(task->pid);
 	if (new) {
 		__u32 slot = new->slot;
@@ -113,13 +136,9 @@ int BPF_PROG(db_exec, struct task_struct *task, int old)
 			new->stack = 0;
 		}
 		new->slot = slot;
-		new->area = 0;
-		new->base = slot;
-		new->mask = 0;
-		new->stride = 1;
-		new->wants = new->begets;
-		new->traces = db_own_traces();
+		new->wants = wants;
 		new->busy = 0;
+		db_keep_records(new);
 		db_publish(new, task->pid);
 	}
 	if (new != t)
@@ -146,8 +165,9 @@ int db_watch(struct db_watched *w)
 	struct db_watched who = *w;
 	struct db_thread *t = who.known ? db_find(who.tid) : db_make_room(who.tid);
 
-	if (!t)
+	if (!t || (who.known && t->area != who.was))
 		return !who.known;
+	*(volatile __u64 *)&t->mm = 0;
 	t->pid = who.pid;
 	t->wants = who.wants;
 	t->begets = who.begets;
@@ -160,12 +180,10 @@ int db_watch(struct db_watched *w)
 	t->busy = 0;
 	if (!who.known)
 		t->others = who.others;
-	if (!t->area) {
-		t->base = t->slot;
-		t->stride = 1;
-	}
 	t->sequence = 0;
 	t->touched = 0;
+	if (!t->area)
+		db_keep_records(t);
 	t->call = 0;
 	t->restart = 0;
 	t->off_ns = 0;
@@ -178,7 +196,7 @@ int db_unwatch(struct db_watched *w)
 {
 	struct db_thread *t = db_find(w->tid);
 
-	if (t)
+	if (t && t->area == w->was)
 		db_forget(t);
 	return 0;
 }

@@ -67,6 +67,7 @@ struct db_thread {
 	__u64 minor;    /* the thread's page faults then */
 	__u64 major;
 	__u64 mark;     /* where its program marks a call: address of a db_mark of its own */
+	__u64 mm; /* memory of the program that reads its records; 0: not known yet */
 	__u64 others;   /* of a process's first thread: how many others it has */
 	__u64 async_ns; /* kernel time that was spent for it elsewhere, ever */
 	__u64 async_seen;
@@ -143,9 +144,9 @@ struct db_watched {
 	__u32 mask;
 	__u32 stride;
 	__u32 traces;
-	__u32 known; /* only if it is of interest already: it may have ended */
+	__u32 known; /* only if it is of interest already, with its records in .was: it may have ended */
 	__u32 others; /* of a process's first thread: how many others it has */
-	__u32 pad;
+	__u32 was;
 	__u64 mark;
 };
 

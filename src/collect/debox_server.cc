@@ -5,6 +5,7 @@
 #include <linux/types.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -21,6 +23,8 @@
 #include <optional>
 #include <thread>
 
+#include "collect/clock.h"
+#include "collect/debox_room.h"
 #include "debox/debox.h"
 #include "debox/debox_wire.h"
 
@@ -28,9 +32,13 @@ namespace pkprof {
 namespace {
 
 constexpr size_t most_clients = 4096;
+constexpr size_t most_of_user = 1024;  // clients; root's may be all
 constexpr uint32_t most_records = 4096;
 constexpr uint32_t most_pieces = 62;                // of a trace: strides are up to 64
 constexpr uint64_t most_bytes = uint64_t{1} << 26;  // of a thread's records
+// In a turn.
+constexpr int most_accepted = 64;
+constexpr uint64_t most_ns = 10'000'000;  // for one user's clients
 
 // The number by which a thread or a process knows itself: a container has numbers of its own. Empty
 // if it is gone.
@@ -41,11 +49,13 @@ std::string own_number(const std::filesystem::path& task) {
   return "";
 }
 
-// The thread as we know it.
+// The thread as we know it. In a container it is looked for among all of its process's.
 std::optional<uint32_t> thread_of(uint32_t pid, uint32_t own_tid) {
-  const std::filesystem::path tasks = "/proc/" + std::to_string(pid) + "/task";
+  const std::filesystem::path process = "/proc/" + std::to_string(pid);
+  const std::filesystem::path tasks = process / "task";
   const std::string own = std::to_string(own_tid);
   if (own_number(tasks / own) == own) return own_tid;
+  if (own_number(process) == std::to_string(pid)) return {};
   std::error_code error;
   for (const auto& task : std::filesystem::directory_iterator(tasks, error))
     if (own_number(task.path()) == own)
@@ -73,7 +83,32 @@ Fd socket_beside(const std::filesystem::path& process) {
   return made;
 }
 
+Result<DeboxSocket> bind_to(DeboxSocket made) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, made.name.data(), made.name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + made.name.size());
+  if (!made.fd.valid() || bind(made.fd.get(), reinterpret_cast<const sockaddr*>(&address), size))
+    return fail_errno("a socket for programs that use the library, " + made.name);
+  return made;
+}
+
 }  // namespace
+
+Result<DeboxSocket> DeboxSocket::for_command() {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != sizeof number) return fail_errno("a random number");
+  char name[40];
+  std::snprintf(name, sizeof name, "pkprof-debox-%016llx", static_cast<unsigned long long>(number));
+  return bind_to({.name = name, .fd = new_socket()});
+}
+
+Result<DeboxSocket> DeboxSocket::beside(uint32_t pid) {
+  const auto process = std::filesystem::path("/proc") / std::to_string(pid);
+  Fd fd = socket_beside(process);
+  if (!fd.valid()) return fail_errno("process " + std::to_string(pid));
+  return bind_to({.name = DEBOX_WIRE_ATTACHED + own_number(process), .fd = std::move(fd)});
+}
 
 struct DeboxServer::Impl {
   struct Thread {
@@ -91,39 +126,48 @@ struct DeboxServer::Impl {
   };
 
   DeboxSide& side;
+  const DeboxSocket& listener;
   Options options;
-  Fd listener;
+  bool has_files = true;  // for more clients
   std::list<Client> clients;
+  std::map<uid_t, size_t> of_user;  // how many of them
+  DeboxRoom room{DeboxSide::is_held};
   uint64_t marked = 0;
   uint64_t refused = 0;
+  uint64_t threads_refused = 0;
 
-  Impl(DeboxSide& s, Options o) : side(s), options(std::move(o)) {}
+  Impl(DeboxSide& s, const DeboxSocket& of, Options o)
+      : side(s), listener(of), options(std::move(o)) {}
 
-  void accept_all() {
-    for (;;) {
-      Fd fd(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  void accept_some() {
+    for (int n = 0; n < most_accepted; ++n) {
+      Fd fd(accept4(listener.fd.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      has_files = fd.valid() || errno == EAGAIN;
       if (!fd.valid()) return;
       ucred peer{};
       socklen_t size = sizeof peer;
-      if (clients.size() >= most_clients) {
+      if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.pid <= 0) continue;
+      if (clients.size() >= most_clients || (peer.uid && of_user[peer.uid] >= most_of_user)) {
         ++refused;
         continue;
       }
-      if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.pid <= 0) continue;
       Fd process(static_cast<int>(syscall(SYS_pidfd_open, peer.pid, 0)));
       if (!process.valid() || !options.serves(static_cast<uint32_t>(peer.pid))) continue;
+      ++of_user[peer.uid];
       clients.push_back(
           {std::move(fd), std::move(process), static_cast<uint32_t>(peer.pid), peer.uid, {}, {}});
     }
   }
 
-  // It has not ended, nor become a program that its user may not look into.
-  static bool is_still_itself(const Client& client) {
-    pollfd ended{client.process.get(), POLLIN, 0};
+  // The thread is the client's, which has not become a program that its user may not look into (of
+  // one that may not be dumped these files are root's, whoever its user is).
+  static bool has_thread(const Client& client, uint32_t tid) {
     struct stat owner{};
-    const std::string directory = "/proc/" + std::to_string(client.pid);
-    return poll(&ended, 1, 0) == 0 && !stat(directory.c_str(), &owner) &&
-           (owner.st_uid == client.uid || client.uid == 0);
+    const std::string status =
+        "/proc/" + std::to_string(client.pid) + "/task/" + std::to_string(tid) + "/status";
+    if (stat(status.c_str(), &owner) || (owner.st_uid != client.uid && client.uid)) return false;
+    pollfd ended{client.process.get(), POLLIN, 0};
+    return poll(&ended, 1, 0) == 0;
   }
 
   void off(Client& client, uint32_t own_tid) {
@@ -138,9 +182,10 @@ struct DeboxServer::Impl {
       who.begets = options.begets;
       who.traces = options.wants & DB_TRACE ? DB_OWN_TRACES : 0;
       who.known = 1;
-      if (!side.watch(who)) side.unwatch(tid);
+      who.was = it->second.area;
+      if (!side.watch(who)) side.unwatch(tid, who.was);
     } else {
-      side.unwatch(tid);
+      side.unwatch(tid, it->second.area);
     }
     side.free_records(it->second.area);
     client.threads.erase(it);
@@ -152,8 +197,9 @@ struct DeboxServer::Impl {
     if (request.records == 0 || request.records > most_records ||
         !std::has_single_bit(request.records) || request.mode > DEBOX_ALL_CALLS)
       return EINVAL;
+    if (request.traces > most_pieces * DEBOX_TRACES) return EINVAL;
     const auto tid = thread_of(client.pid, request.tid);
-    if (!tid || !is_still_itself(client)) return ESRCH;
+    if (!tid || !has_thread(client, *tid)) return ESRCH;
     off(client, request.tid);
     Thread thread;
     thread.marked = request.mode == DEBOX_MARKED_CALLS;
@@ -161,11 +207,19 @@ struct DeboxServer::Impl {
     const bool trace = request.parts & DEBOX_PART_TRACE && request.traces && side.traces();
     uint32_t pieces = trace ? (request.traces + DEBOX_TRACES - 1) / DEBOX_TRACES : 0;
     if (!thread.marked && options.wants & DB_TRACE) pieces = std::max<uint32_t>(pieces, DB_PIECES);
-    if (pieces > most_pieces) return EINVAL;
     const uint32_t stride = 1 + pieces;
-    if (uint64_t{stride} * request.records * sizeof(debox_record) > most_bytes) return ENOMEM;
+    DeboxRoom::Holder holder{.pid = client.pid,
+                             .user = client.uid,
+                             .bytes = uint64_t{stride} * request.records * sizeof(debox_record)};
+    if (holder.bytes > most_bytes) return ENOMEM;
+    if (const int error = room.refuses(holder)) {
+      ++threads_refused;
+      return error;
+    }
     auto records = side.make_records(1 + stride * request.records);
     if (!records) return ENOMEM;
+    holder.memory = records->id;
+    room.add(holder);
     thread.area = records->area;
     db_watched who{};
     who.tid = *tid;
@@ -186,42 +240,78 @@ struct DeboxServer::Impl {
       side.free_records(records->area);
       return EMFILE;
     }
-    marked += thread.marked;
+    client.tids[request.tid] = *tid;
+    client.threads[request.tid] = std::move(thread);
+    // It may have ended or become another program up to here. From here on the kernel side sees it.
+    if (!has_thread(client, *tid)) {
+      off(client, request.tid);
+      return ESRCH;
+    }
+    marked += who.wants & DB_MARKED ? 1 : 0;
     memory = std::move(records->memory);
     answer.stride = stride;
     answer.parts = request.parts & (DEBOX_PARTS | (trace ? uint32_t{DEBOX_PART_TRACE} : 0));
-    client.tids[request.tid] = *tid;
-    client.threads[request.tid] = std::move(thread);
     return 0;
   }
 
-  // False: the client is gone, or makes no sense.
+  // One request, if there is one, or a step of taking leave. Returns whether there was.
   bool serve(Client& client) {
-    for (;;) {
-      debox_wire_request request{};
-      const ssize_t n = recv(client.fd.get(), &request, sizeof request, MSG_DONTWAIT | MSG_TRUNC);
-      if (n < 0) return errno == EAGAIN || errno == EINTR;
-      if (n != sizeof request || request.version != DEBOX_WIRE_VERSION) return false;
-      debox_wire_answer answer{};
-      answer.version = DEBOX_WIRE_VERSION;
-      Fd memory;
-      switch (request.what) {
-        case DEBOX_WIRE_ON:
-          answer.error = on(client, request, answer, memory);
-          break;
-        case DEBOX_WIRE_OFF:
-          off(client, request.tid);
-          break;
-        case DEBOX_WIRE_PLACE: {
-          const std::string name = options.place_name(request.place);
-          std::memcpy(answer.name, name.data(), std::min(name.size(), sizeof answer.name - 1));
-          break;
-        }
-        default:
-          answer.error = ENOSYS;
-      }
-      if (!send_answer(client, answer, memory)) return false;
+    if (!client.fd.valid()) {
+      if (!client.threads.empty()) off(client, client.threads.begin()->first);
+      return true;
     }
+    debox_wire_request request{};
+    const ssize_t n = recv(client.fd.get(), &request, sizeof request, MSG_DONTWAIT | MSG_TRUNC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    // Gone, or makes no sense.
+    if (n != sizeof request || request.version != DEBOX_WIRE_VERSION || !answer(client, request))
+      client.fd.reset();
+    return true;
+  }
+
+  bool answer(Client& client, const debox_wire_request& request) {
+    debox_wire_answer answer{};
+    answer.version = DEBOX_WIRE_VERSION;
+    Fd memory;
+    switch (request.what) {
+      case DEBOX_WIRE_ON:
+        answer.error = on(client, request, answer, memory);
+        break;
+      case DEBOX_WIRE_OFF:
+        off(client, request.tid);
+        break;
+      case DEBOX_WIRE_PLACE: {
+        const std::string name = options.place_name(request.place);
+        std::memcpy(answer.name, name.data(), std::min(name.size(), sizeof answer.name - 1));
+        break;
+      }
+      default:
+        answer.error = ENOSYS;
+    }
+    return send_answer(client, answer, memory);
+  }
+
+  // In turn, and of one user's clients for so long: requests may come faster than they are
+  // answered. Returns whether there is a client that is to take leave.
+  bool serve_some() {
+    std::map<uid_t, uint64_t> spent;
+    bool leaving = false;
+    auto next = clients.begin();
+    for (size_t left = clients.size(); left; --left) {
+      const auto client = next++;
+      uint64_t& ns = spent[client->uid];
+      const uint64_t begin = monotonic_ns();
+      const bool served = ns < most_ns && serve(*client);
+      ns += monotonic_ns() - begin;
+      if (!client->fd.valid() && client->threads.empty()) {
+        --of_user[client->uid];
+        clients.erase(client);
+        continue;
+      }
+      leaving |= !client->fd.valid();
+      if (served) clients.splice(clients.end(), clients, client);
+    }
+    return leaving;
   }
 
   static bool send_answer(const Client& client, debox_wire_answer& answer, const Fd& memory) {
@@ -242,51 +332,25 @@ struct DeboxServer::Impl {
     }
     return sendmsg(client.fd.get(), &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof answer);
   }
-
-  void forget(Client& client) {
-    while (!client.threads.empty()) off(client, client.threads.begin()->first);
-  }
 };
 
-Result<DeboxServer> DeboxServer::open(DeboxSide& side, Options options) {
-  auto impl = std::make_unique<Impl>(side, std::move(options));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::string name = impl->options.name;
-  if (const uint32_t pid = impl->options.attached) {
-    const auto process = std::filesystem::path("/proc") / std::to_string(pid);
-    name = DEBOX_WIRE_ATTACHED + own_number(process);
-    impl->listener = socket_beside(process);
-    if (!impl->listener.valid()) return fail_errno("process " + std::to_string(pid));
-  } else {
-    impl->listener = new_socket();
-  }
-  if (name.size() + 1 > sizeof address.sun_path) return fail("the socket's name is too long");
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (!impl->listener.valid() ||
-      bind(impl->listener.get(), reinterpret_cast<const sockaddr*>(&address), size) ||
-      listen(impl->listener.get(), SOMAXCONN))
+Result<DeboxServer> DeboxServer::open(DeboxSide& side, const DeboxSocket& socket, Options options) {
+  if (listen(socket.fd.get(), SOMAXCONN))
     return fail_errno("listening for programs that use the library");
-  return DeboxServer(std::move(impl));
+  return DeboxServer(std::make_unique<Impl>(side, socket, std::move(options)));
 }
 
 std::vector<int> DeboxServer::poll_fds() const {
-  std::vector<int> fds{impl_->listener.get()};
-  for (const Impl::Client& client : impl_->clients) fds.push_back(client.fd.get());
+  std::vector<int> fds;
+  if (impl_->has_files) fds.push_back(impl_->listener.fd.get());
+  for (const Impl::Client& client : impl_->clients)
+    if (client.fd.valid()) fds.push_back(client.fd.get());
   return fds;
 }
 
-void DeboxServer::serve() {
-  impl_->accept_all();
-  for (auto it = impl_->clients.begin(); it != impl_->clients.end();) {
-    if (impl_->serve(*it)) {
-      ++it;
-      continue;
-    }
-    impl_->forget(*it);
-    it = impl_->clients.erase(it);
-  }
+bool DeboxServer::serve() {
+  impl_->accept_some();
+  return impl_->serve_some();
 }
 
 uint64_t DeboxServer::marked() const {
@@ -295,6 +359,10 @@ uint64_t DeboxServer::marked() const {
 
 uint64_t DeboxServer::refused() const {
   return impl_->refused;
+}
+
+uint64_t DeboxServer::threads_refused() const {
+  return impl_->threads_refused;
 }
 
 DeboxServer::DeboxServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -11,16 +11,27 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "collect/debox_side.h"
 
 namespace pkprof {
 
+// An abstract socket with its name, so that nobody else can take that. Nobody listens yet: whoever
+// asks is refused, and does not wait.
+struct DeboxSocket {
+  // For a command, which is told the name: one that nobody knows before.
+  static Result<DeboxSocket> for_command();
+  // For a process that is to find it, in whatever container it is.
+  static Result<DeboxSocket> beside(uint32_t pid);
+
+  std::string name;
+  Fd fd;
+};
+
 class DeboxServer {
  public:
   struct Options {
-    std::string name;       // of its socket, an abstract one
-    uint32_t attached = 0;  // or the process that is to find it, in whatever container it is
     // Whom to serve; others are refused.
     std::function<bool(uint32_t pid)> serves;
     // What is wanted of threads that ask for nothing, and of what they begin (enum db_wants).
@@ -30,17 +41,20 @@ class DeboxServer {
     std::function<std::string(uint32_t)> place_name;
   };
   // `side` is to live longer.
-  static Result<DeboxServer> open(DeboxSide& side, Options options);
+  static Result<DeboxServer> open(DeboxSide& side, const DeboxSocket& socket, Options options);
   DeboxServer(DeboxServer&&) noexcept;
   DeboxServer& operator=(DeboxServer&&) noexcept;
   ~DeboxServer();
 
   [[nodiscard]] std::vector<int> poll_fds() const;
-  void serve();  // whatever is there to be done, without waiting
+  // Some of what is there to be done, without waiting, so that whoever asks without end holds up
+  // neither others nor us. Returns whether there is more that poll() does not tell.
+  bool serve();
   // Threads that mark their calls now, or did: they are in no table.
   [[nodiscard]] uint64_t marked() const;
-  // Times that a process asked while there was no room for one more.
+  // Times that a process asked while there was no room for one more, and that a thread did.
   [[nodiscard]] uint64_t refused() const;
+  [[nodiscard]] uint64_t threads_refused() const;
 
  private:
   struct Impl;

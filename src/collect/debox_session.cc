@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <future>
 
 #include "collect/call_facilities.h"
+#include "collect/callers_limits.h"
 #include "collect/child.h"
 #include "collect/clock.h"
 #include "collect/debox_names.h"
@@ -21,6 +21,7 @@
 #include "collect/elsewhere.h"
 #include "collect/facts.h"
 #include "collect/kernel_symbols.h"
+#include "collect/pid_namespace.h"
 #include "collect/signals.h"
 #include "collect/sources.h"
 #include "debox/debox_wire.h"
@@ -45,6 +46,7 @@ class DeboxSession {
   Result<> prepare();
   Result<> watch(uint32_t pid);
   Result<> choose_kinds();
+  Result<> bind_sockets();
   Result<> open_servers();
   Result<> wait();
   [[nodiscard]] bool all_have_ended() const;
@@ -52,18 +54,23 @@ class DeboxSession {
   void keep(SlowCall&& slow);
   Result<> choose_traced(const KernelFacts& facts, DeboxSideOptions& side);
   void name_places() { names_->add_places(side_->places()); }
+  void name_new_places();                    // if there are any
   [[nodiscard]] SystemCalls result() const;  // so far
   void show_interval();
   [[nodiscard]] uint64_t interval_ns() const;
   [[nodiscard]] std::vector<std::string> missing() const;
 
   const DeboxOptions& options_;
-  Signals signals_;
+  // Once there is something to be brought to its end: what is read before may be on a disk that
+  // does not answer.
+  std::optional<Signals> signals_;
   std::optional<Child> child_;
   std::optional<DeboxNames> names_;
   std::optional<DeboxStacks> stacks_;
   std::optional<DeboxSide> side_;
-  std::string server_name_;  // for the command and what it begins
+  // For the command and what it begins; of those that were attached to, in their order.
+  std::optional<DeboxSocket> command_socket_;
+  std::vector<DeboxSocket> attached_;
   std::vector<DeboxServer> servers_;
   std::vector<DeboxSide::Events> events_;
   uint32_t wants_ = DB_CALLS_ALL | DB_SLEEPS | DB_FAULTS;  // of threads that are followed
@@ -76,20 +83,26 @@ class DeboxSession {
   uint64_t own_cpu_ns_ = 0;  // of this process: up to the start, then while it went on
   SystemCalls shown_;        // as it was when it was shown last
   uint64_t next_shown_ = 0;
+  uint32_t places_seen_ = 0;
   uint64_t started_ = 0;
   uint64_t stopped_ = 0;
 };
 
 Result<> DeboxSession::prepare() {
-  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY};
-  setrlimit(RLIMIT_MEMLOCK, &unlimited);
+  if (const auto numbers = pid_namespace(); !numbers || *numbers)
+    return fail(
+        "debox follows threads by the machine's numbers, and this is a PID namespace of its "
+        "own: run it outside, with -p or --attach");
+  if (auto r = bind_sockets(); !r) return r;
   if (!options_.command.empty()) {
-    server_name_ = "pkprof-debox-" + std::to_string(getpid());
+    const std::string& name = command_socket_->name;
     auto child = Child::spawn(options_.command, options_.user,
-                              [this] { setenv(DEBOX_WIRE_ENVIRONMENT, server_name_.c_str(), 1); });
+                              [&name] { setenv(DEBOX_WIRE_ENVIRONMENT, name.c_str(), 1); });
     if (!child) return std::unexpected(child.error());
     child_.emplace(std::move(*child));
   }
+  raise_limits();  // descriptors: three for each process that is served, and as many for each
+                   // thread
   auto symbols =
       std::async(std::launch::async | std::launch::deferred, [] { return load_kernel_symbols(); });
   auto facts = KernelFacts::read();
@@ -171,16 +184,30 @@ Result<> DeboxSession::choose_kinds() {
   return {};
 }
 
+Result<> DeboxSession::bind_sockets() {
+  if (!options_.command.empty()) {
+    auto socket = DeboxSocket::for_command();
+    if (!socket) return std::unexpected(socket.error());
+    command_socket_.emplace(std::move(*socket));
+  }
+  for (const uint32_t pid : options_.attach) {
+    auto socket = DeboxSocket::beside(pid);
+    if (!socket) return std::unexpected(socket.error());
+    attached_.push_back(std::move(*socket));
+  }
+  return {};
+}
+
 // Programs that use the library: the command's own, and those that were attached to.
 Result<> DeboxSession::open_servers() {
-  const auto open = [this](DeboxServer::Options options) -> Result<> {
+  const auto open = [this](const DeboxSocket& socket, DeboxServer::Options options) -> Result<> {
     options.events_are_watched = options.wants && !events_.empty();
     options.begets = options_.follow ? options.wants : 0;
     options.place_name = [this](uint32_t place) {
-      if (!names_->places().contains(place)) name_places();
+      if (!names_->places().contains(place)) name_new_places();
       return names_->place(place);
     };
-    auto server = DeboxServer::open(*side_, std::move(options));
+    auto server = DeboxServer::open(*side_, socket, std::move(options));
     if (!server) return std::unexpected(server.error());
     servers_.push_back(std::move(*server));
     return {};
@@ -189,13 +216,14 @@ Result<> DeboxSession::open_servers() {
   const auto anyone = [](uint32_t) { return true; };
   const auto followed = [this](uint32_t pid) { return side_->watches(pid); };
   if (child_ && options_.serve_only) {
-    if (auto r = open({.name = server_name_, .serves = anyone}); !r) return r;
+    if (auto r = open(*command_socket_, {.serves = anyone}); !r) return r;
   } else if (child_) {
-    if (auto r = open({.name = server_name_, .serves = followed, .wants = wants_}); !r) return r;
+    if (auto r = open(*command_socket_, {.serves = followed, .wants = wants_}); !r) return r;
   }
-  for (const uint32_t pid : options_.attach) {
+  for (size_t i = 0; i < attached_.size(); ++i) {
+    const uint32_t pid = options_.attach[i];
     if (kill(static_cast<pid_t>(pid), 0)) return fail_errno("process " + std::to_string(pid));
-    if (auto r = open({.attached = pid, .serves = [pid](uint32_t who) { return who == pid; }}); !r)
+    if (auto r = open(attached_[i], {.serves = [pid](uint32_t who) { return who == pid; }}); !r)
       return r;
   }
   return {};
@@ -222,11 +250,19 @@ Result<> DeboxSession::watch(uint32_t pid) {
   return {};
 }
 
+// Reading the table takes a while, and a program may ask for what is in no table, again and again.
+void DeboxSession::name_new_places() {
+  const uint32_t there = side_->places_there();
+  if (there == places_seen_) return;
+  places_seen_ = there;
+  name_places();
+}
+
 void DeboxSession::keep(SlowCall&& slow) {
   const debox_record& record = slow.record;
   if (stacks_) slow.frames = stacks_->frames(slow);
   if (options_.each && record.wall_ns >= options_.min_ns) {
-    if (!names_->know(slow)) name_places();
+    if (!names_->know(slow)) name_new_places();
     wanted_ = wanted_ && options_.each(slow, call_name(record), names_->places());
   }
   const auto slower = [](const SlowCall& a, const SlowCall& b) {
@@ -270,9 +306,10 @@ Result<> DeboxSession::wait() {
   const uint64_t end =
       options_.seconds > 0 ? started_ + static_cast<uint64_t>(options_.seconds * 1e9) : UINT64_MAX;
   std::vector<pollfd> fds;
+  bool more_to_serve = false;
   while (wanted_) {
     if (child_ ? child_->ended() : all_have_ended()) break;
-    fds = {{signals_.fd(), POLLIN, 0}, {side_->records_fd(), POLLIN, 0}};
+    fds = {{signals_->fd(), POLLIN, 0}, {side_->records_fd(), POLLIN, 0}};
     for (const DeboxServer& server : servers_)
       for (const int fd : server.poll_fds()) fds.push_back({fd, POLLIN, 0});
     if (stacks_) fds.push_back({stacks_->poll_fd(), POLLIN, 0});
@@ -282,11 +319,12 @@ Result<> DeboxSession::wait() {
     if (options_.show) next = std::min(next, next_shown_);
     if (elsewhere_) next = std::min(next, elsewhere_->turn());
     const uint64_t then = monotonic_ns();
-    const uint64_t left = next > then ? next - then : 0;
+    const uint64_t left = next > then && !more_to_serve ? next - then : 0;
     const timespec timeout{0, static_cast<long>(left)};
     ppoll(fds.data(), fds.size(), &timeout, nullptr);
-    if ((fds[0].revents & POLLIN) && signals_.take()) break;
-    for (DeboxServer& server : servers_) server.serve();
+    if ((fds[0].revents & POLLIN) && signals_->take()) break;
+    more_to_serve = false;
+    for (DeboxServer& server : servers_) more_to_serve |= server.serve();
     if (auto more = take(); !more) return std::unexpected(more.error());
     show_interval();
   }
@@ -324,6 +362,10 @@ std::vector<std::string> DeboxSession::missing() const {
   say(stats.sleeps_full, "sleeps are in no row: there are too many places");
   for (const DeboxServer& server : servers_) {
     say(server.refused(), "times a program was not served: there were too many at once");
+    say(server.threads_refused(),
+        "times a thread was not served: its process, its user or all had as much memory for "
+        "records "
+        "as they may");
     if (child_ && !options_.serve_only)
       say(server.marked(), "threads marked their calls themselves: these are not here");
   }
@@ -354,6 +396,9 @@ SystemCalls DeboxSession::result() const {
 Result<DeboxRun> DeboxSession::run() {
   DeboxRun out;
   if (auto r = prepare(); !r) return std::unexpected(r.error());
+  if (options_.begins)
+    if (auto r = options_.begins(); !r) return std::unexpected(r.error());
+  signals_.emplace();
   started_ = monotonic_ns();
   next_shown_ = started_ + interval_ns();
   own_cpu_ns_ = own_cpu_ns();

@@ -31,6 +31,7 @@ struct DeboxOptions {
   std::vector<std::string> trace;
   double interval = 0;                                 // seconds; 0: not shown before the end
   std::function<bool(const SystemCalls& since)> show;  // what came since; false ends it
+  std::function<Result<>()> begins;  // all is prepared: the command is let go, if this says so
   bool lines = true;    // files and lines of places in the kernel, where they are to be had
   bool stacks = false;  // of the program, of calls whose record is kept
   // Whole records of all calls that take at least so long are handed over as they come, with the

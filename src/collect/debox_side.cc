@@ -200,9 +200,10 @@ Result<> DeboxSide::watch(const db_watched& who) {
   return {};
 }
 
-void DeboxSide::unwatch(uint32_t tid) {
+void DeboxSide::unwatch(uint32_t tid, uint32_t area) {
   db_watched context{};
   context.tid = tid;
+  context.was = area;
   LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &context, .ctx_size_in = sizeof(context));
   bpf_prog_test_run_opts(bpf_program__fd(impl_->skeleton->progs.db_unwatch), &run);
 }
@@ -239,13 +240,21 @@ Result<DeboxSide::Records> DeboxSide::make_records(uint32_t elements) {
   records.memory = make_area(impl_->skeleton->maps.db_areas, records.area, elements);
   // Frozen, user space can neither write to it nor have it as memory to be written to. (To open it
   // only for reading would not do: such a file cannot be shared memory.)
-  if (!records.memory.valid() || bpf_map_freeze(records.memory.get())) {
+  bpf_map_info info{};
+  uint32_t size = sizeof info;
+  if (!records.memory.valid() || bpf_map_freeze(records.memory.get()) ||
+      bpf_obj_get_info_by_fd(records.memory.get(), &info, &size)) {
     const int why = errno;
     free_records(records.area);
     return fail_errno("making room for records", why);
   }
+  records.id = info.id;
   *free = true;
   return records;
+}
+
+bool DeboxSide::is_held(uint32_t id) {
+  return Fd(bpf_map_get_fd_by_id(id)).valid() || errno != ENOENT;
 }
 
 void DeboxSide::free_records(uint32_t area) {
@@ -349,6 +358,10 @@ std::map<uint32_t, uint64_t> DeboxSide::places() const {
        read_hash<uint64_t, uint32_t>(impl_->skeleton->maps.db_places))
     places[number] = address;
   return places;
+}
+
+uint32_t DeboxSide::places_there() const {
+  return *static_cast<const volatile uint32_t*>(&impl_->skeleton->bss->db_places_there);
 }
 
 RunningShare DeboxSide::cost() const {

@@ -49,9 +49,10 @@ class DeboxSide {
   std::vector<std::string> attach_trace(const KernelFacts& facts);
   void detach_trace();
 
-  // This thread's calls are of interest from now on, or no more.
+  // This thread's calls are of interest from now on; or no more, if its records are in this area
+  // still: another thread may have the number by now.
   Result<> watch(const db_watched& who);
-  void unwatch(uint32_t tid);
+  void unwatch(uint32_t tid, uint32_t area);
 
   [[nodiscard]] bool watches(uint32_t tid) const;
   // Page faults of a thread, and with `children` of what it begins, are noted as long as this is
@@ -68,10 +69,13 @@ class DeboxSide {
   // written to. Of as many programs as there is room for.
   struct Records {
     uint32_t area = 0;
+    uint32_t id = 0;  // of the memory
     Fd memory;
   };
   Result<Records> make_records(uint32_t elements);
   void free_records(uint32_t area);
+  // Whether somebody has this memory, or may have it.
+  [[nodiscard]] static bool is_held(uint32_t id);
 
   // All calls that ended so far, by kind: number, + DB_CALLS for the 32-bit table.
   [[nodiscard]] std::map<uint32_t, db_calls> calls() const;
@@ -95,7 +99,8 @@ class DeboxSide {
 
   // Addresses of places, by number.
   [[nodiscard]] std::map<uint32_t, uint64_t> places() const;
-  [[nodiscard]] db_stats stats() const;  // summed over the CPUs
+  [[nodiscard]] uint32_t places_there() const;  // how many they are
+  [[nodiscard]] db_stats stats() const;         // summed over the CPUs
 
  private:
   struct Impl;
