@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkprof debox.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
@@ -28,8 +32,19 @@ struct Options {
 // A file of JSON lines, written as they come; "-" is standard output.
 class Lines {
  public:
-  explicit Lines(const std::string& path)
-      : path_(path), file_(path == "-" ? stdout : std::fopen(path.c_str(), "we")) {}
+  explicit Lines(std::string path) : path_(std::move(path)) {}
+  // What is new is readable by its owner only: calls' arguments are addresses. What is there stays
+  // until the first line is written, or there is none.
+  Result<> open() {
+    if (path_ == "-") {
+      file_ = stdout;
+      return {};
+    }
+    const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0) file_ = fdopen(fd, "w");
+    if (!file_) return fail_errno(path_);
+    return {};
+  }
   ~Lines() {
     if (file_ && file_ != stdout) std::fclose(file_);
   }
@@ -37,25 +52,31 @@ class Lines {
   Lines& operator=(const Lines&) = delete;
 
   bool write(const std::string& line) {
+    empty();
     if (file_ && std::fwrite(line.data(), 1, line.size(), file_) == line.size()) return true;
     fail();
     return false;
   }
   // Whether all that was written is there.
   bool finish() {
+    empty();
     if (file_ && std::fflush(file_) != 0) fail();
     return error_ == 0;
   }
   [[nodiscard]] std::string error() const { return path_ + ": " + std::strerror(error_); }
-  [[nodiscard]] bool is_open() const { return file_ != nullptr; }
 
  private:
+  void empty() {
+    if (std::exchange(empty_, true) || file_ == stdout) return;
+    if (ftruncate(fileno(file_), 0) && errno != EINVAL) fail();  // of a pipe
+  }
   void fail() {
     if (!error_) error_ = errno ? errno : EIO;
   }
 
   std::string path_;
-  std::FILE* file_;
+  std::FILE* file_ = nullptr;
+  bool empty_ = false;
   int error_ = 0;
 };
 
@@ -72,7 +93,7 @@ int watch(Options& o, const CommandLine& line) {
   std::optional<Lines> lines;
   if (!o.output.empty()) {
     lines.emplace(o.output);
-    if (!lines->is_open()) return complain(o.output + ": " + std::strerror(errno), exit_failure);
+    o.debox.begins = [&lines] { return lines->open(); };
     o.debox.each = [&lines](const SlowCall& slow, const std::string& call,
                             const std::map<uint32_t, std::string>& places) {
       return lines->write(debox_json(slow, call, places));

@@ -3,10 +3,16 @@
 // calls recorded; and the table of pkprof debox.
 #include <gtest/gtest.h>
 
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -309,6 +315,83 @@ TEST_F(DeboxToolTest, StacksOfShortLivedProgramsHaveNames) {
     EXPECT_TRUE(record.at("stack").at(0).get<std::string>().starts_with("read_zeros")) << record;
   }
   EXPECT_EQ(reads.size(), 2U);
+}
+
+// It has the program's addresses in it.
+TEST_F(DeboxToolTest, ItsFileIsItsOwnersAlone) {
+  const TempDir dir;
+  const std::string out = dir.file("records");
+  EXPECT_EQ(run_pkprof({"debox", "--no-async", "-o", out, "--", "true"}).status, 0);
+  struct stat info{};
+  ASSERT_EQ(stat(out.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0600U);
+}
+
+// What fails leaves it as it was, before it begins and after.
+TEST_F(DeboxToolTest, ItsFileStaysWhereThereAreNoRecords) {
+  const TempDir dir;
+  const std::string out = dir.file("records");
+  const std::string old = "{\"call\":\"read\"}\n";
+  write_file(out, old);
+  EXPECT_EQ(run_pkprof({"debox", "-o", out, "-p", "4000000"}).status, 125);
+  EXPECT_EQ(read_file(out), old);
+  EXPECT_EQ(run_pkprof({"debox", "-o", out, "--filter", "no_such_call", "--", "true"}).status, 125);
+  EXPECT_EQ(read_file(out), old);
+  EXPECT_EQ(run_pkprof({"debox", "-o", out, "--", "/no/such/command"}).status, 127);
+  EXPECT_EQ(read_file(out), old);
+  EXPECT_EQ(run_pkprof({"debox", "-o", out, "--filter", "reboot", "--", "true"}).status, 0);
+  EXPECT_EQ(read_file(out), "") << "there was none";
+}
+
+TEST_F(DeboxToolTest, ItsFileIsWholeAfterASignal) {
+  const TempDir dir;
+  const std::string out = dir.file("records");
+  Running pkprof(pkprof_argv({"debox", "--no-async", "-o", out, "--", "sh", "-c",
+                              "while true; do read line </proc/uptime; done"}));
+  const auto deadline = std::chrono::steady_clock::now() + patience();
+  while (read_file(out).empty() && std::chrono::steady_clock::now() < deadline)
+    poll(nullptr, 0, 10);
+  const std::set<int> family = with_children(pkprof.pid(), 1);
+  pkprof.signal(SIGTERM);
+  EXPECT_EQ(pkprof.wait(), 0) << pkprof.err();
+  for (const int pid : family)
+    if (pid != pkprof.pid()) kill(pid, SIGKILL);
+  const std::string text = read_file(out);
+  ASSERT_TRUE(text.ends_with("}\n"));
+  std::istringstream lines(text);
+  uint64_t records = 0;
+  for (std::string line; std::getline(lines, line); ++records)
+    EXPECT_TRUE(json::accept(line)) << line;
+  EXPECT_GT(records, 0U);
+}
+
+// Where a file that it reads at its beginning is on a disk that does not answer.
+TEST_F(DeboxToolTest, ASignalEndsItWhileItReads) {
+  utsname kernel{};
+  ASSERT_EQ(uname(&kernel), 0);
+  if (!std::filesystem::is_directory("/boot")) GTEST_SKIP() << "needs /boot";
+  const std::string file = std::string("/boot/vmlinux-") + kernel.release;
+  Running pkprof(pkprof_argv({"debox", "--no-async", "--", "true"}),
+                 {.env = {}, .out_path = {}, .before_exec = [&file] {
+                    if (unshare(CLONE_NEWNS) || mount("", "/", nullptr, MS_REC | MS_PRIVATE, "") ||
+                        mount("none", "/boot", "tmpfs", 0, "") || mkfifo(file.c_str(), 0600))
+                      _exit(99);
+                  }});
+  const std::string doing = "/proc/" + std::to_string(pkprof.pid()) + "/wchan";
+  const auto deadline = std::chrono::steady_clock::now() + patience();
+  while (read_file(doing) != "wait_for_partner" && std::chrono::steady_clock::now() < deadline)
+    poll(nullptr, 0, 10);
+  pkprof.signal(SIGTERM);
+  EXPECT_EQ(pkprof.wait(10s), 128 + SIGTERM);
+}
+
+// The program itself is the one that is named.
+TEST_F(DeboxToolTest, WithoutFollowingTheCommandIsThereItself) {
+  const Finished done = run_pkprof(
+      {"debox", "--no-async", "--no-follow", "--", "sh", "-c", "umask 077; cat /dev/null; exit 3"});
+  EXPECT_EQ(done.status, 3) << done.err;
+  EXPECT_NE(done.out.find("\numask "), std::string::npos) << done.out;
+  EXPECT_EQ(done.out.find("\nfadvise64 "), std::string::npos) << done.out;
 }
 
 // Calls may come faster than records of them are read; of all but the slowest none are wanted, and
