@@ -5,6 +5,7 @@
 #include "debox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,18 +95,20 @@ static int is_trusted(int fd) {
   return peer.uid == 0 || peer.uid == geteuid();
 }
 
-static int connect_to(const char* name) {
+// `waits` says whether for a server that others ask, too.
+static int connect_to(const char* name, int waits) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   const size_t length = strlen(name);
   if (length == 0 || length + 1 > sizeof address.sun_path) return -1;
   memcpy(address.sun_path + 1, name, length);
-  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (waits ? 0 : SOCK_NONBLOCK), 0);
   if (fd < 0) return -1;
   const struct timeval patience = {.tv_sec = 5};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
-  if (!connect(fd, (struct sockaddr*)&address, size) && is_trusted(fd)) return fd;
+  if (!connect(fd, (struct sockaddr*)&address, size) && is_trusted(fd) && !fcntl(fd, F_SETFL, 0))
+    return fd;
   close(fd);
   return -1;
 }
@@ -113,10 +116,11 @@ static int connect_to(const char* name) {
 static int find_server(void) {
   const char* given = secure_getenv(DEBOX_WIRE_ENVIRONMENT);
   char name[64];
-  int fd = given ? connect_to(given) : -1;
+  int fd = given ? connect_to(given, 1) : -1;
   if (fd >= 0) return fd;
+  // Anybody may have this one, and let us wait.
   snprintf(name, sizeof name, DEBOX_WIRE_ATTACHED "%u", (unsigned)getpid());
-  return connect_to(name);
+  return connect_to(name, 0);
 }
 
 // With the lock held. Returns 0, or an errno; the connection that fails is gone.

@@ -58,7 +58,7 @@ __attribute__((constructor)) static void begin_process(void) {
   if (least && __builtin_mul_overflow(strtoull(least, NULL, 10), 1000, &least_ns))
     least_ns = UINT64_MAX;
   if (name) {
-    const int fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    const int fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0) fprintf(stderr, "debox: %s: %s\n", name, strerror(errno));
     out = fd < 0 ? -1 : put_away(fd);
     if (fd >= 0) close(fd);
