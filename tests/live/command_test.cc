@@ -183,6 +183,7 @@ TEST_F(CommandTest, InsideAPidNamespace) {
       {find_program("unshare"), "-pf", pkprof_argv({})[0], "record", "-d", "1", "-o", file_});
   EXPECT_EQ(blind.status, 125);
   expect_one_complaint(blind);
+  EXPECT_EQ(inside("\"$0\" debox -- true").status, 125);
 }
 
 TEST_F(CommandTest, UsageErrorsAreStatusTwo) {
