@@ -102,13 +102,12 @@ std::expected<PerfRing, int> open_ring(perf_event_attr attr, pid_t pid, int cpu,
 }
 
 std::unexpected<Error> refused(int err) {
-  if ((err == EACCES || err == EPERM || err == ENOSYS) && has_seccomp_filter())
-    return fail(std::string("sampling the command: ") + seccomp_advice);
+  const std::string filter = has_seccomp_filter() ? std::string("; ") + seccomp_advice : "";
   if (err == EACCES || err == EPERM)
     return fail("sampling the command: not allowed (kernel.perf_event_paranoid is " +
                 std::to_string(sysctl("perf_event_paranoid", 2)) +
-                "): be root, have CAP_PERFMON, or set it to 2 or less");
-  return fail_errno("sampling the command", err);
+                "): be root, have CAP_PERFMON, or set it to 2 or less" + filter);
+  return fail(fail_errno("sampling the command", err).error().message + filter);
 }
 
 }  // namespace
