@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files are opened in two steps: O_PATH names the object without opening it, fstat tells what it
-// is, and only a regular file is opened, through the descriptor that was examined.
+// Files are opened in two steps: O_PATH names the object without opening it, fstat and fstatfs tell
+// what it is, and only a regular file of a real file system is opened, through the descriptor that
+// was examined.
 #include "symbol/file_access.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,15 +18,26 @@ namespace {
 
 // openat2 came with Linux 5.6; before it links are followed from our own root. What they lead to
 // is still verified by its inode.
-Fd open_below(int root, const std::string& path) {
+Fd open_below(int root, const std::string& path, int flags = 0) {
   struct open_how how = {};
-  how.flags = O_PATH | O_CLOEXEC;
+  how.flags = static_cast<uint64_t>(O_PATH | O_CLOEXEC | flags);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const long fd = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how);
   if (fd >= 0) return Fd(static_cast<int>(fd));
   if (errno != ENOSYS && errno != EPERM) return Fd();
   const size_t skip = std::min(path.find_first_not_of('/'), path.size());
-  return Fd(::openat(root, path.c_str() + skip, O_PATH | O_CLOEXEC));
+  return Fd(::openat(root, path.c_str() + skip, O_PATH | O_CLOEXEC | flags));
+}
+
+// The kernel's own files are regular, too, but opening or reading one may do something.
+bool is_kernels_own(const Fd& named) {
+  constexpr uint32_t kinds[] = {PROC_SUPER_MAGIC, SYSFS_MAGIC,        TRACEFS_MAGIC,
+                                DEBUGFS_MAGIC,    SECURITYFS_MAGIC,   SELINUX_MAGIC,
+                                BPF_FS_MAGIC,     CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
+                                EFIVARFS_MAGIC,   PSTOREFS_MAGIC};
+  struct statfs fs = {};
+  if (::fstatfs(named.get(), &fs) != 0) return true;
+  return std::ranges::find(kinds, static_cast<uint32_t>(fs.f_type)) != std::end(kinds);
 }
 
 Result<Fd> reopen_if_regular(const Fd& named, const std::string& path) {
@@ -31,6 +45,7 @@ Result<Fd> reopen_if_regular(const Fd& named, const std::string& path) {
   struct stat st = {};
   if (::fstat(named.get(), &st) != 0) return fail_errno(path);
   if (!S_ISREG(st.st_mode)) return fail(path + ": not a regular file");
+  if (is_kernels_own(named)) return fail(path + ": a file of the kernel's, which is not read");
   const std::string link = "/proc/self/fd/" + std::to_string(named.get());
   Fd fd(::open(link.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!fd.valid()) return fail_errno(path);
@@ -48,6 +63,15 @@ Result<std::shared_ptr<RootDir>> RootDir::open(const std::string& path) {
 
 Result<Fd> RootDir::open_regular(const std::string& path) const {
   return reopen_if_regular(open_below(fd_.get(), path), path);
+}
+
+Result<Fd> RootDir::open_owned(const std::string& path, std::span<const uid_t> owners) const {
+  const Fd named = open_below(fd_.get(), path, O_NOFOLLOW);
+  struct stat st = {};
+  if (!named.valid() || ::fstat(named.get(), &st) != 0) return fail_errno(path);
+  if (st.st_nlink > 1) return fail(path + ": has other names");
+  if (std::ranges::find(owners, st.st_uid) == owners.end()) return fail(path + ": another user's");
+  return reopen_if_regular(named, path);
 }
 
 std::optional<struct stat> RootDir::look_at(const std::string& path) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening files that somebody else chose. The name may lead to a FIFO, a device, a link out of a
-// container or a file of any size; none of these may block, act or eat memory.
+// container, a file of the kernel's whose reading consumes it (/proc/kmsg) or a file of any size;
+// none of these may block, act or eat memory.
 #pragma once
 
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,6 +27,9 @@ class RootDir {
   // Whether `path` (absolute, as seen from this root) is a regular file, opened for reading. The
   // file is examined before it is opened, since opening a device may already do something.
   [[nodiscard]] Result<Fd> open_regular(const std::string& path) const;
+  // The same for a file in a directory that anybody may write to. Its name must be its own, no link
+  // that another user may have made, and its owner one of these.
+  [[nodiscard]] Result<Fd> open_owned(const std::string& path, std::span<const uid_t> owners) const;
   // What is there, without opening it; nothing, if that is not a regular file.
   [[nodiscard]] std::optional<struct stat> look_at(const std::string& path) const;
 

@@ -51,18 +51,14 @@ struct Jit {
   void load(const std::shared_ptr<RootDir>& system_root, Warnings& warnings);
 };
 
-// Anybody may write to /tmp: only the process's own user, root and ourselves are believed.
+// Anybody may write to /tmp: only files of the process's own user, of root and ours are believed.
 Fd Jit::open(const std::shared_ptr<RootDir>& system_root, std::string& path) const {
   const auto& dir = root ? root : system_root;
   if (!dir) return Fd();
+  const uid_t owners[] = {0, ::geteuid(), uid.value_or(0)};
   for (const uint32_t number : {inner_pid, pid}) {
     path = "/tmp/perf-" + std::to_string(number) + ".map";
-    auto fd = dir->open_regular(path);
-    struct stat st = {};
-    if (!fd || ::fstat(fd->get(), &st) != 0) continue;
-    if (st.st_uid == 0 || st.st_uid == ::geteuid() || (uid && st.st_uid == *uid)) {
-      return std::move(*fd);
-    }
+    if (auto fd = dir->open_owned(path, owners)) return std::move(*fd);
   }
   return Fd();
 }

@@ -2,11 +2,14 @@
 #include "symbol/perf_map.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <map>
 #include <random>
 
 #include "fixture.h"
+#include "symbol/file_access.h"
 #include "symbol/symbolizer.h"
 
 namespace pkprof {
@@ -85,6 +88,9 @@ class JitFile : public ::testing::Test {
     symbols.set_pid(1, fake_pid);
     return symbols.find(1, address);
   }
+  [[nodiscard]] std::string path() const {
+    return root_ / ("tmp/perf-" + std::to_string(fake_pid) + ".map");
+  }
   void write(std::string_view text) {
     root_.write("tmp/perf-" + std::to_string(fake_pid) + ".map", text);
   }
@@ -102,11 +108,44 @@ TEST_F(JitFile, NamesAnonymousMemory) {
 
 TEST_F(JitFile, LinksAndFifosDoNotLeadAway) {
   root_.write("tmp/dummy", "");
-  const std::string path = root_ / ("tmp/perf-" + std::to_string(fake_pid) + ".map");
-  test::sh("mkfifo " + path);
+  test::sh("mkfifo " + path());
   EXPECT_EQ(find("//anon", 0x10110).function, "") << "and this did not wait for a writer";
-  test::sh("rm " + path + "; ln -s /dev/zero " + path);
+  test::sh("rm " + path() + "; ln -s /dev/zero " + path());
   EXPECT_EQ(find("//anon", 0x10110).function, "");
+}
+
+// Whoever may write to /tmp may have a link there to what root alone may read.
+TEST_F(JitFile, NoOtherNameOfAnotherFile) {
+  const std::string other = root_.write("tmp/other", "10100 40 jitted\n");
+  test::sh("ln -s other " + path());
+  EXPECT_EQ(find("//anon", 0x10110).function, "");
+  test::sh("ln -f " + other + " " + path());
+  EXPECT_EQ(find("//anon", 0x10110).function, "");
+  test::sh("rm " + other);
+  EXPECT_EQ(find("//anon", 0x10110).function, "jitted") << "now it is the file's only name";
+}
+
+TEST_F(JitFile, OfAnotherUserIsNotBelieved) {
+  if (::geteuid() != 0) GTEST_SKIP() << "giving a file away needs root";
+  write("10100 40 jitted\n");
+  test::sh("chown 65534 " + path());
+  EXPECT_EQ(find("//anon", 0x10110).function, "");
+}
+
+// With /proc below the root, as containers have it.
+TEST_F(JitFile, FilesOfTheKernelAreNotRead) {
+  if (::geteuid() != 0) GTEST_SKIP() << "mounting needs root";
+  root_.write("tmp/dummy", "");
+  std::ofstream(path()).close();
+  test::sh("mount --bind /proc/kallsyms " + path());
+  const auto root = RootDir::open(root_.path());
+  ASSERT_TRUE(root);
+  const std::string inside = path().substr(root_.path().size());
+  const uid_t owners[] = {0};
+  EXPECT_FALSE((*root)->open_owned(inside, owners));
+  EXPECT_FALSE((*root)->open_regular(inside)) << "nor as a program or its debug file";
+  test::sh("umount " + path());
+  EXPECT_TRUE((*root)->open_owned(inside, owners));
 }
 
 TEST_F(JitFile, ChildrenHaveTheirParentsCode) {
