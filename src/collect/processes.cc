@@ -192,10 +192,12 @@ void Processes::apply(const ProcessEvent& e) {
   switch (e.kind) {
     case ProcessEvent::Kind::exec: {
       instance.died = UINT64_MAX;
-      dead_.images.push_back(instance.images.back().key);
+      const uint64_t before = instance.images.back().key;
+      dead_.images.push_back(before);
       if (instance.images.size() == most_images)  // note() finds the others' places anew
         instance.images.erase(instance.images.begin());
       instance.images.push_back(make_image(e.time, name(""), e.comm));
+      symbols_.fork(before, instance.images.back().key);  // it is in the same root
       symbols_.exec(instance.images.back().key);
       const auto exit = exits_.find(e.pid);
       symbols_.set_pid(instance.images.back().key, e.pid,

@@ -120,7 +120,7 @@ FrameId Stacks::user_frame(uint64_t image, uint64_t address) {
   const Mapping mapping{map.start, map.end, map.offset, map.file, found.build_id, vaddr};
   if (is_of_file(map.file)) {
     const auto [it, fresh] = first_met_.try_emplace(
-        Part{map.file, found.build_id, map.offset, map.end - map.start}, no_mapping);
+        Part{map.file, found.build_id, map.offset, map.end - map.start, vaddr}, no_mapping);
     if (fresh) it->second = tables_.mapping(mapping);
     frame.mapping = it->second;
     frame.address += tables_.mappings()[frame.mapping].start - map.start;
@@ -195,7 +195,7 @@ void Stacks::keep(const Numbers& kernel, const Numbers& user, uint32_t rounds) {
           const Mapping& m = old.mappings()[f.mapping];
           f.mapping = tables_.mapping(m);
           if (is_of_file(m.file))
-            first_met_.try_emplace(Part{m.file, m.build_id, m.offset, m.limit - m.start},
+            first_met_.try_emplace(Part{m.file, m.build_id, m.offset, m.limit - m.start, m.vaddr},
                                    f.mapping);
         }
         it->second = tables_.frame(f);

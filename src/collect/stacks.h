@@ -94,8 +94,9 @@ class Stacks {
   };
   using Resolved = std::unordered_map<UserKey, uint64_t, UserKeyHash>;
   using Raw = std::unordered_map<uint64_t, std::vector<uint64_t>>;
-  // A part of a file in memory, wherever it was mapped.
-  using Part = std::tuple<std::string, std::string, uint64_t, uint64_t>;
+  // A part of a file in memory, wherever it was mapped: path, build-id, offset, length, and the
+  // linker's address, since two files may claim the same path and build-id.
+  using Part = std::tuple<std::string, std::string, uint64_t, uint64_t, uint64_t>;
 
   [[nodiscard]] Frames frames_of(const ByNumber& stacks, uint64_t number) const;
   [[nodiscard]] const KernelSymbol* symbol_of(const Frame& frame) const;

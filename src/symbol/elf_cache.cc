@@ -21,10 +21,13 @@ namespace {
 constexpr size_t max_warnings = 200;
 constexpr std::string_view deleted_suffix = " (deleted)";
 
-bool device_differs(const UserMap& map, const struct stat& st) {
-  const bool anonymous = map.device_major == 0 || gnu_dev_major(st.st_dev) == 0;
-  return !anonymous && (map.device_major != gnu_dev_major(st.st_dev) ||
-                        map.device_minor != gnu_dev_minor(st.st_dev));
+uint64_t device_of(const UserMap& map) {
+  return gnu_dev_makedev(map.device_major, map.device_minor);
+}
+
+bool device_differs(const UserMap& map, const FileStamp& file) {
+  const bool anonymous = map.device_major == 0 || gnu_dev_major(file.device) == 0;
+  return !anonymous && device_of(map) != file.device;
 }
 
 std::string map_files_link(const UserMap& map, uint32_t pid) {
@@ -33,32 +36,17 @@ std::string map_files_link(const UserMap& map, uint32_t pid) {
   return "/proc/" + std::to_string(pid) + range;
 }
 
-// One way to the file, tried only when those before it have failed.
-struct Way {
-  std::function<Result<Fd>()> open;
-  bool by_kernel = false;  // the kernel's own link to what is mapped
-};
-
-std::vector<Way> ways_to(const UserMap& map, const std::string& path, bool by_name,
-                         const std::shared_ptr<RootDir>& system_root, const ProcessView& process) {
-  std::vector<Way> ways;
+std::vector<FileWay> ways_to(const UserMap& map, const std::string& path, bool by_name,
+                             const std::shared_ptr<RootDir>& system_root,
+                             const ProcessView& process) {
+  std::vector<FileWay> ways;
   const bool verifiable = map.inode != 0 || !map.build_id.empty();
-  if (by_name && process.root) {
-    ways.push_back({[&] { return process.root->open_regular(path); }});
-  }
+  if (by_name && process.root) ways.push_back({process.root, path});
   // What a container calls /usr/bin/x is not ours, unless there is proof.
-  if (by_name && system_root && (!process.root || verifiable)) {
-    ways.push_back({[&] { return system_root->open_regular(path); }});
-  }
+  if (by_name && system_root && (!process.root || verifiable)) ways.push_back({system_root, path});
   if (process.pid != 0) {
-    ways.push_back({[&] { return open_regular_magic(map_files_link(map, process.pid)); }, true});
-    if (map.inode != 0) {
-      ways.push_back({[&] {
-                        const std::string proc = "/proc/" + std::to_string(process.pid);
-                        return open_regular_magic(proc + "/exe");
-                      },
-                      true});
-    }
+    ways.push_back({nullptr, map_files_link(map, process.pid)});
+    if (map.inode != 0) ways.push_back({nullptr, "/proc/" + std::to_string(process.pid) + "/exe"});
   }
   return ways;
 }
@@ -91,8 +79,11 @@ std::vector<std::string> Warnings::list() const {
 }
 
 ElfCache::ElfCache(const UserSymbolsOptions& options, std::shared_ptr<RootDir> system_root,
-                   Warnings& warnings)
-    : options_(options), system_root_(std::move(system_root)), warnings_(warnings) {}
+                   ReaderThread& reader, Warnings& warnings)
+    : options_(options),
+      system_root_(std::move(system_root)),
+      reader_(reader),
+      warnings_(warnings) {}
 
 std::shared_ptr<ElfFile> ElfCache::find(const UserMap& map, const ProcessView& process) {
   if (map.file == "[vdso]") return vdso(map);
@@ -104,103 +95,115 @@ std::shared_ptr<ElfFile> ElfCache::find(const UserMap& map, const ProcessView& p
   const bool memory = path.starts_with("/memfd:");
   const bool by_name = !memory && (!deleted || verifiable);
 
-  const MapKey key{map.device_major, map.device_minor, map.inode};
   if (by_name)
-    if (auto elf = known(map, path, process)) return verified_[key] = std::move(elf);
+    if (auto elf = known(map, path, process)) return elf;
 
+  const Place place{path, key_of(map), owner_of(process)};
   std::string error = path + ": removed since it was mapped";
-  Fd doubtful;
+  std::optional<std::pair<FileWay, FileStamp>> doubtful;
   std::shared_ptr<ElfFile> elf;
-  const auto accept = [&](Fd fd) {
-    elf = open(std::move(fd), path, process, error);
+  const auto accept = [&](const FileWay& way, const FileStamp& file) {
+    elf = read(way, file, place, process, error);
     if (elf && !map.build_id.empty() && elf->build_id() != map.build_id) {
       error = path + ": changed since it was mapped (another build-id)";
       elf = nullptr;
     }
+    if (elf) remember(map, file, process, elf);
     return elf != nullptr;
   };
-  for (const Way& way : ways_to(map, path, by_name, system_root_, process)) {
-    auto fd = way.open();
-    if (!fd) {
-      if (!deleted && !way.by_kernel) error = fd.error().message;
+  for (const FileWay& way : ways_to(map, path, by_name, system_root_, process)) {
+    const auto file = ask(place, [way] { return way.look(); });
+    if (!file) {
+      if ((!deleted && way.root) || silent_.contains(place)) error = file.error().message;
       continue;
     }
-    struct stat st = {};
-    if (::fstat(fd->get(), &st) != 0) continue;
-    if (map.inode != 0 && st.st_ino != map.inode) {
-      if (!way.by_kernel) error = path + ": changed since it was mapped (another inode)";
+    if (map.inode != 0 && file->inode != map.inode) {
+      if (way.root) error = path + ": changed since it was mapped (another inode)";
       continue;
     }
-    if (map.inode != 0 && !way.by_kernel && device_differs(map, st)) {
-      doubtful = std::move(*fd);
+    if (map.inode != 0 && way.root && device_differs(map, *file)) {
+      doubtful.emplace(way, *file);
       continue;
     }
-    if (accept(std::move(*fd))) break;
+    if (accept(way, *file)) return elf;
   }
-  if (!elf && doubtful.valid() && accept(std::move(doubtful))) {
+  if (doubtful && accept(doubtful->first, doubtful->second)) {
     warnings_.add(path + ": on another device than what was mapped; its names may be wrong");
-  }
-
-  if (elf) {
-    if (map.inode != 0) verified_[key] = elf;
     return elf;
   }
-  if (const auto known = verified_.find(key); map.inode != 0 && known != verified_.end()) {
-    return known->second;
-  }
+  const auto before = verified_.find({key_of(map), owner_of(process)});
+  if (map.inode != 0 && before != verified_.end()) return before->second;
   if (!is_anonymous(map.file)) warnings_.add(error + "; its functions have no names");
   return nullptr;
 }
 
-ElfCache::FileKey ElfCache::key_of(const struct stat& st) {
-  return {st.st_dev, st.st_ino, int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec,
-          st.st_size};
+ElfCache::Owner ElfCache::owner_of(const ProcessView& process) {
+  return process.root ? process.root->identity() : Owner{};
+}
+
+ElfCache::MapKey ElfCache::key_of(const UserMap& map) {
+  return {map.device_major, map.device_minor, map.inode};
+}
+
+// Of the system's processes any may be a hostile user's, who can have a file with any inode on a
+// file system of his own.
+void ElfCache::remember(const UserMap& map, const FileStamp& file, const ProcessView& process,
+                        const std::shared_ptr<ElfFile>& elf) {
+  if (map.inode != 0 && (process.root || file.device == device_of(map)))
+    verified_[{key_of(map), owner_of(process)}] = elf;
+}
+
+// nullptr when it has not been read yet, or not with the debug files of the process's root.
+const std::shared_ptr<ElfFile>* ElfCache::read_before(const FileStamp& file,
+                                                      const ProcessView& process) const {
+  if (const auto own = files_.find({file, owner_of(process)}); own != files_.end())
+    return &own->second;
+  const auto system = files_.find({file, {}});
+  if (system == files_.end()) return nullptr;
+  const bool is_enough = !system->second || !system->second->lacks_debug_file();
+  return is_enough ? &system->second : nullptr;
 }
 
 // The first of the ways, without opening what was opened before: of a program that is started a
 // thousand times a second that would be most of what its names cost.
 std::shared_ptr<ElfFile> ElfCache::known(const UserMap& map, const std::string& path,
-                                         const ProcessView& process) const {
+                                         const ProcessView& process) {
   const auto& root = process.root ? process.root : system_root_;
   if (!root || map.inode == 0) return nullptr;
-  const auto st = root->look_at(path);
-  if (!st || st->st_ino != map.inode || device_differs(map, *st)) return nullptr;
-  const auto found = files_.find(key_of(*st));
-  if (found == files_.end() || !found->second) return nullptr;
-  const bool other = !map.build_id.empty() && found->second->build_id() != map.build_id;
-  return other ? nullptr : found->second;
+  const auto file = root->look_at(path);
+  if (!file || file->inode != map.inode || device_differs(map, *file)) return nullptr;
+  const auto* const found = read_before(*file, process);
+  if (found == nullptr || !*found) return nullptr;
+  if (!map.build_id.empty() && (*found)->build_id() != map.build_id) return nullptr;
+  remember(map, *file, process, *found);
+  return *found;
 }
 
 // Takes a file whose identity is settled. What was read once is not read again, however many
 // processes map it and by whatever name.
-std::shared_ptr<ElfFile> ElfCache::open(Fd fd, const std::string& path, const ProcessView& process,
+std::shared_ptr<ElfFile> ElfCache::read(const FileWay& way, const FileStamp& file,
+                                        const Place& place, const ProcessView& process,
                                         std::string& error) {
-  struct stat st = {};
-  if (::fstat(fd.get(), &st) != 0) return nullptr;
-  const FileKey key = key_of(st);
-  if (const auto known = files_.find(key); known != files_.end()) {
-    if (!known->second) error = path + ": not a usable ELF file";
-    return known->second;
+  if (const auto* const known = read_before(file, process)) {
+    if (!*known) error = place.path + ": not a usable ELF file";
+    return *known;
   }
   ElfFile::Options options;
-  if (process.root) options.debug.roots.push_back(process.root);
-  if (system_root_) options.debug.roots.push_back(system_root_);
   options.debug.debug_dirs = options_.debug_dirs;
   options.lines = options_.lines;
   options.names = options_.names;
   options.symbols = memory_ < options_.memory_limit;
-  auto elf = ElfFile::open(std::move(fd), path, options);
-  if (!elf) {
-    error = elf.error().in(path).message;
-    files_.emplace(key, nullptr);
+  const ElfReading reading{way, file, place.path, system_root_, process.root, options};
+  auto got = ask(place, [reading] { return reading.run(); });
+  if (!got) {
+    error = got.error().in(place.path).message;
+    if (!silent_.contains(place)) files_.emplace(std::pair(file, Owner{}), nullptr);
     return nullptr;
   }
-  if (!(*elf)->complete()) {
-    warnings_.add(path + ": symbols left out, they are too large");
-  }
-  memory_ += (*elf)->memory();
-  files_.emplace(key, *elf);
-  return *elf;
+  if (!got->elf->complete()) warnings_.add(place.path + ": symbols left out, they are too large");
+  memory_ += got->elf->memory();
+  if (got->for_all) files_.emplace(std::pair(file, Owner{}), got->elf);
+  return files_[{file, owner_of(process)}] = got->elf;
 }
 
 // The kernel maps the same image into every process (of the same word size: a 32-bit process has

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A debug file is believed when its build-id is the program's. Only where the program has none does
-// the checksum in .gnu_debuglink decide; that means reading the whole file, so it has a limit.
+// A debug file is believed when its build-id is the program's and it belongs to the program's owner
+// or to root: anybody can give a program another name beside a file of his own. Only where the
+// program has no build-id does the checksum in .gnu_debuglink decide; that means reading the whole
+// file, so it has a limit.
 #include "symbol/elf_debug.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -49,6 +52,11 @@ bool checksum_is(int fd, uint32_t wanted) {
   return false;
 }
 
+bool is_by_same_owner(int fd, const struct stat& program) {
+  struct stat debug = {};
+  return ::fstat(fd, &debug) == 0 && (debug.st_uid == 0 || debug.st_uid == program.st_uid);
+}
+
 std::vector<std::string> link_paths(const std::string& name, const std::string& path,
                                     const DebugSearch& search) {
   const std::string dir = path.substr(0, path.rfind('/') + 1);  // with the slash
@@ -64,10 +72,12 @@ std::vector<std::string> link_paths(const std::string& name, const std::string& 
 
 std::optional<ElfHandle> find_debug_file(const ElfHandle& elf, const std::string& build_id,
                                          const std::string& path, const DebugSearch& search) {
-  const auto try_path = [&](const RootDir& root, const std::string& candidate,
+  struct stat program = {};
+  if (!search.root || ::fstat(elf.fd(), &program) != 0) return std::nullopt;
+  const auto try_path = [&](const std::string& candidate,
                             const DebugLink* link) -> std::optional<ElfHandle> {
-    auto fd = root.open_regular(candidate);
-    if (!fd) return std::nullopt;
+    auto fd = search.root->open_regular(candidate);
+    if (!fd || !is_by_same_owner(fd->get(), program)) return std::nullopt;
     if (build_id.empty() && (link == nullptr || !checksum_is(fd->get(), link->crc))) {
       return std::nullopt;
     }
@@ -78,19 +88,15 @@ std::optional<ElfHandle> find_debug_file(const ElfHandle& elf, const std::string
 
   if (build_id.size() > 2) {
     const std::string name = "/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2);
-    for (const auto& root : search.roots) {
-      for (const std::string& dir : search.debug_dirs) {
-        if (auto debug = try_path(*root, dir + name + ".debug", nullptr)) return debug;
-      }
+    for (const std::string& dir : search.debug_dirs) {
+      if (auto debug = try_path(dir + name + ".debug", nullptr)) return debug;
     }
   }
   const auto link = read_debuglink(elf);
   if (!link || path.empty()) return std::nullopt;
-  for (const auto& root : search.roots) {
-    for (const std::string& candidate : link_paths(link->name, path, search)) {
-      if (candidate == path) continue;
-      if (auto debug = try_path(*root, candidate, &*link)) return debug;
-    }
+  for (const std::string& candidate : link_paths(link->name, path, search)) {
+    if (candidate == path) continue;
+    if (auto debug = try_path(candidate, &*link)) return debug;
   }
   return std::nullopt;
 }

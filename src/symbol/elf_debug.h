@@ -12,9 +12,9 @@
 
 namespace pkprof {
 
-// Where to look: below each root, in each debug directory.
+// Where to look: below a root (nullptr: nowhere), in each debug directory.
 struct DebugSearch {
-  std::vector<std::shared_ptr<RootDir>> roots;
+  std::shared_ptr<RootDir> root;
   std::vector<std::string> debug_dirs;
 };
 

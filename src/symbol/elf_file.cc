@@ -61,6 +61,7 @@ void ElfFile::load(ElfHandle elf, const std::string& path, const Options& option
       elf.section_of_type(SHT_SYMTAB) == nullptr || (options.lines && !has_lines);
   std::optional<ElfHandle> debug;
   if (wants_debug) debug = find_debug_file(elf, build_id_, path, options.debug);
+  lacks_debug_file_ = wants_debug && !debug;
 
   ElfFunctionsBuilder builder;
   complete_ = builder.add(elf);

@@ -45,6 +45,8 @@ class ElfFile {
   [[nodiscard]] size_t function_count() const { return functions_.size(); }
   // False when a symbol table was left out because of its size.
   [[nodiscard]] bool complete() const { return complete_; }
+  // True when a separate debug file would tell more and none was found.
+  [[nodiscard]] bool lacks_debug_file() const { return lacks_debug_file_; }
   [[nodiscard]] uint64_t memory() const { return functions_.memory(); }
 
  private:
@@ -58,6 +60,7 @@ class ElfFile {
   uint64_t demangled_bytes_ = 0;
   std::unique_ptr<ElfLines> lines_;
   bool complete_ = true;
+  bool lacks_debug_file_ = false;
 };
 
 }  // namespace pkprof

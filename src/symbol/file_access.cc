@@ -8,6 +8,7 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -18,10 +19,10 @@ namespace {
 
 // openat2 came with Linux 5.6; before it links are followed from our own root. What they lead to
 // is still verified by its inode.
-Fd open_below(int root, const std::string& path, int flags = 0) {
+Fd open_below(int root, const std::string& path, int flags = 0, uint64_t resolve = 0) {
   struct open_how how = {};
   how.flags = static_cast<uint64_t>(O_PATH | O_CLOEXEC | flags);
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | resolve;
   const long fd = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how);
   if (fd >= 0) return Fd(static_cast<int>(fd));
   if (errno != ENOSYS && errno != EPERM) return Fd();
@@ -57,7 +58,13 @@ Result<Fd> reopen_if_regular(const Fd& named, const std::string& path) {
 Result<std::shared_ptr<RootDir>> RootDir::open(const std::string& path) {
   auto root = std::make_shared<RootDir>();
   root->fd_ = Fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root->fd_.valid()) return fail_errno(path);
+  struct statx st = {};
+  if (!root->fd_.valid() || ::statx(root->fd_.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+                                    STATX_INO | STATX_MNT_ID, &st) != 0) {
+    return fail_errno(path);
+  }
+  root->identity_ = {st.stx_mnt_id, gnu_dev_makedev(st.stx_dev_major, st.stx_dev_minor),
+                     st.stx_ino};
   return root;
 }
 
@@ -74,15 +81,28 @@ Result<Fd> RootDir::open_owned(const std::string& path, std::span<const uid_t> o
   return reopen_if_regular(named, path);
 }
 
-std::optional<struct stat> RootDir::look_at(const std::string& path) const {
-  const Fd named = open_below(fd_.get(), path);
-  struct stat st = {};
-  if (!named.valid() || ::fstat(named.get(), &st) != 0 || !S_ISREG(st.st_mode)) return {};
-  return st;
+std::optional<FileStamp> RootDir::look_at(const std::string& path) const {
+  const Fd named = open_below(fd_.get(), path, 0, RESOLVE_CACHED);
+  struct statx st = {};
+  if (!named.valid() ||
+      ::statx(named.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st) != 0) {
+    return std::nullopt;
+  }
+  if (!S_ISREG(st.stx_mode)) return std::nullopt;
+  return FileStamp{gnu_dev_makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino,
+                   st.stx_ctime.tv_sec * 1'000'000'000 + st.stx_ctime.tv_nsec,
+                   static_cast<int64_t>(st.stx_size)};
 }
 
 Result<Fd> open_regular_magic(const std::string& path) {
   return reopen_if_regular(Fd(::open(path.c_str(), O_PATH | O_CLOEXEC)), path);
+}
+
+Result<FileStamp> stamp_of(int fd) {
+  struct stat st = {};
+  if (::fstat(fd, &st) != 0) return fail_errno("fstat");
+  return FileStamp{st.st_dev, st.st_ino,
+                   int64_t{st.st_ctim.tv_sec} * 1'000'000'000 + st.st_ctim.tv_nsec, st.st_size};
 }
 
 Result<std::string> read_up_to(int fd, size_t limit, bool* truncated) {

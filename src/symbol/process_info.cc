@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A root directory is identified by the mount namespace and the directory's device and inode: a
-// chroot differs in the second, a container in the first.
+// What belongs to a process is read first, its start time last: who knows the start time knows then
+// that all of it is that process's, and not of one that has its pid now.
 #include "symbol/process_info.h"
-
-#include <sys/stat.h>
 
 #include "symbol/parse.h"
 
@@ -12,15 +10,12 @@ namespace {
 
 constexpr size_t max_text = 65536;
 
-std::string identity_of(const std::string& proc) {
-  struct stat ns = {};
-  struct stat root = {};
-  if (::stat((proc + "/ns/mnt").c_str(), &ns) != 0 ||
-      ::stat((proc + "/root/").c_str(), &root) != 0) {
-    return "";
-  }
-  return std::to_string(ns.st_ino) + ":" + std::to_string(root.st_dev) + ":" +
-         std::to_string(root.st_ino);
+// A container's mounts are its own, a chroot's directory is.
+std::shared_ptr<RootDir> foreign_root(const std::string& proc) {
+  static const auto own = RootDir::open("/proc/self/root");
+  auto root = RootDir::open(proc + "/root");
+  if (!root || !own || (*root)->identity() == (*own)->identity()) return nullptr;
+  return *root;
 }
 
 // The last number of "NSpid:\t4711\t17", or the first of "Uid:\t0\t0".
@@ -65,15 +60,13 @@ Result<ProcessInfo> read_process_info(uint32_t pid) {
   const std::string proc = "/proc/" + std::to_string(pid);
   ProcessInfo info;
   info.inner_pid = pid;
-  info.start_time = process_start_time(pid);
-  if (info.start_time == 0) return fail(proc + ": no such process");
   if (const auto status = read_proc_file(proc + "/status", max_text)) {
     std::string_view text = *status;
     for (std::string_view line; take_line(text, line);) read_status_line(line, info);
   }
-  static const std::string own = identity_of("/proc/self");
-  info.root_identity = identity_of(proc);
-  if (info.root_identity == own) info.root_identity.clear();
+  info.root = foreign_root(proc);
+  info.start_time = process_start_time(pid);
+  if (info.start_time == 0) return fail(proc + ": no such process");
   return info;
 }
 

@@ -16,8 +16,7 @@ struct ProcessInfo {
   uint64_t start_time = 0;  // see below: with the pid, the process's identity
   uint32_t inner_pid = 0;   // in the innermost pid namespace
   std::optional<uint32_t> uid;
-  // Which root directory the process has, "" when it is our own.
-  std::string root_identity;
+  std::shared_ptr<RootDir> root;  // nullptr when it is our own, or not to be had
 };
 
 // Fails when the process is gone.

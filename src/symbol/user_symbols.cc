@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <unordered_map>
 
@@ -109,7 +110,7 @@ struct UserSymbols::Impl {
     } else {
       warnings.add(root.error().in("symbols").message);
     }
-    cache = std::make_unique<ElfCache>(options, system_root, warnings);
+    cache = std::make_unique<ElfCache>(options, system_root, reader, warnings);
   }
 
   MapTable& own_maps(Process& process) {
@@ -118,8 +119,8 @@ struct UserSymbols::Impl {
   }
 
   void note_process(Process& process, uint32_t pid, bool gone);
-  void apply(Process& process, uint32_t pid, const ProcessInfo& info);
-  std::shared_ptr<RootDir> root_of(uint32_t pid, const std::string& identity);
+  void apply(Process& process, const ProcessInfo& info);
+  std::shared_ptr<RootDir> shared(std::shared_ptr<RootDir> root);
   ProcessView view_of(Process& process);
   void name_jit(Process& process, uint64_t address, UserFrame& frame);
   ElfFile* elf_of(Process& process, const MapPiece& piece);
@@ -127,36 +128,37 @@ struct UserSymbols::Impl {
   UserSymbolsOptions options;
   Warnings warnings;
   std::shared_ptr<RootDir> system_root;
+  ReaderThread reader;
   std::unique_ptr<ElfCache> cache;
   std::unordered_map<uint64_t, Process> processes;
   // One descriptor for each root directory in use, not one for each process.
-  std::unordered_map<std::string, std::weak_ptr<RootDir>> roots;
+  std::map<RootDir::Identity, std::weak_ptr<RootDir>> roots;
 };
 
-std::shared_ptr<RootDir> UserSymbols::Impl::root_of(uint32_t pid, const std::string& identity) {
-  if (identity.empty()) return nullptr;
-  std::erase_if(roots, [](const auto& entry) { return entry.second.expired(); });
-  if (const auto known = roots.find(identity); known != roots.end()) return known->second.lock();
-  auto root = RootDir::open("/proc/" + std::to_string(pid) + "/root");
+std::shared_ptr<RootDir> UserSymbols::Impl::shared(std::shared_ptr<RootDir> root) {
   if (!root) return nullptr;
-  roots[identity] = *root;
-  return *root;
+  std::erase_if(roots, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<RootDir>& known = roots[root->identity()];
+  if (auto same = known.lock()) return same;
+  known = root;
+  return root;
 }
 
 void UserSymbols::Impl::note_process(Process& process, uint32_t pid, bool gone) {
   process.pid = pid;
   process.jit = std::make_shared<Jit>();
   process.jit->pid = process.jit->inner_pid = pid;
+  process.jit->root = process.root;
   process.start_time = 0;
   if (gone) return;
   const auto info = read_process_info(pid);
   if (!info) return;
   process.start_time = info->start_time;
-  apply(process, pid, *info);
+  apply(process, *info);
 }
 
-void UserSymbols::Impl::apply(Process& process, uint32_t pid, const ProcessInfo& info) {
-  process.root = root_of(pid, info.root_identity);
+void UserSymbols::Impl::apply(Process& process, const ProcessInfo& info) {
+  process.root = shared(info.root);
   process.jit->inner_pid = info.inner_pid;
   process.jit->uid = info.uid;
   process.jit->root = process.root;
@@ -168,7 +170,7 @@ ProcessView UserSymbols::Impl::view_of(Process& process) {
   if (process.pid == 0 || process.start_time == 0) return {0, process.root};
   const auto info = read_process_info(process.pid);
   if (!info || info->start_time != process.start_time) return {0, process.root};
-  apply(process, process.pid, *info);
+  apply(process, *info);
   return {process.pid, process.root};
 }
 
