@@ -18,7 +18,6 @@
 namespace pkprof {
 namespace {
 
-constexpr size_t max_warnings = 200;
 constexpr std::string_view deleted_suffix = " (deleted)";
 
 uint64_t device_of(const UserMap& map) {
@@ -58,24 +57,6 @@ bool is_anonymous(const std::string& file) {
          file.starts_with("/memfd:") || file.starts_with("/dev/zero") ||
          file.starts_with("/SYSV") || file.starts_with("/anon_hugepage") ||
          file.starts_with("/dev/shm/") || file.starts_with("anon_inode:");
-}
-
-void Warnings::add(std::string text) {
-  if (seen_.contains(text)) return;
-  if (order_.size() >= max_warnings) {
-    ++left_out_;
-    return;
-  }
-  seen_.insert(text);
-  order_.push_back(std::move(text));
-}
-
-std::vector<std::string> Warnings::list() const {
-  std::vector<std::string> all = order_;
-  if (left_out_ > 0) {
-    all.push_back("symbols: " + std::to_string(left_out_) + " more warnings are left out");
-  }
-  return all;
 }
 
 ElfCache::ElfCache(const UserSymbolsOptions& options, std::shared_ptr<RootDir> system_root,

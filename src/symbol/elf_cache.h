@@ -18,6 +18,7 @@
 #include "symbol/elf_reading.h"
 #include "symbol/reader_thread.h"
 #include "symbol/symbolizer.h"
+#include "symbol/warnings.h"
 
 namespace pkprof {
 
@@ -25,18 +26,6 @@ namespace pkprof {
 struct ProcessView {
   uint32_t pid = 0;               // 0 when it is gone or not known
   std::shared_ptr<RootDir> root;  // nullptr when it is our own, or not known
-};
-
-// Sentences for the report, each once, and not more than a reader can bear.
-class Warnings {
- public:
-  void add(std::string text);
-  [[nodiscard]] std::vector<std::string> list() const;
-
- private:
-  std::set<std::string> seen_;
-  std::vector<std::string> order_;
-  size_t left_out_ = 0;
 };
 
 class ElfCache {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,17 +15,24 @@ namespace pkprof {
 
 class PerfMap {
  public:
-  static constexpr size_t max_file = size_t{256} << 20;  // what is beyond it is not read
-  static constexpr size_t max_name = 1024;               // longer names are cut
+  static constexpr size_t max_name = 1024;  // longer names are cut
 
   // Later lines replace earlier ones where they overlap, since a JIT compiler reuses memory.
   static PerfMap parse(std::string_view text);
+  // The same of the first `size` bytes of a file. Nothing when it cannot be read, or when that
+  // would take more than `limit` bytes of memory.
+  static std::optional<PerfMap> read(int fd, uint64_t size, uint64_t limit);
 
   [[nodiscard]] std::string_view find(uint64_t address) const;  // "" when not known
   [[nodiscard]] size_t size() const { return pieces_.size(); }
   [[nodiscard]] size_t malformed() const { return malformed_; }
+  [[nodiscard]] uint64_t memory() const {
+    return names_.capacity() + pieces_.capacity() * sizeof(FlatRange);
+  }
 
  private:
+  class Builder;
+
   std::string names_;  // ended by NULs
   std::vector<FlatRange> pieces_;
   size_t malformed_ = 0;

@@ -96,8 +96,9 @@ struct UserSymbolsOptions {
   std::string root;  // prefix for every path, for tests; "" is the system's root
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
   bool lines = false;
-  bool names = false;                         // keep every name of a function, for code_of()
-  uint64_t memory_limit = uint64_t{2} << 30;  // for symbol tables; later files stay unnamed
+  bool names = false;                             // keep every name of a function, for code_of()
+  uint64_t memory_limit = uint64_t{2} << 30;      // for symbol tables; later files stay unnamed
+  uint64_t perf_map_limit = uint64_t{256} << 20;  // for the names of JIT compilers, likewise
 };
 
 // The mappings of every process over time, and names for the addresses in them.

@@ -13,7 +13,7 @@
 
 #include "symbol/elf_cache.h"
 #include "symbol/maps.h"
-#include "symbol/perf_map.h"
+#include "symbol/perf_maps.h"
 #include "symbol/process_info.h"
 #include "symbol/symbolizer.h"
 
@@ -23,20 +23,19 @@ namespace {
 constexpr size_t max_maps_text = size_t{64} << 20;
 using Clock = std::chrono::steady_clock;
 
-// Where a process's JIT names are, and what was read of them. A compiler may still be writing, so
-// the file is looked at again after a miss, but not more than once a second.
+// Where a process's JIT names are. A compiler may still be writing, so the file is looked at again
+// after a miss, but not more than once a second.
 struct Jit {
   uint32_t pid = 0;
   uint32_t inner_pid = 0;
   std::optional<uint32_t> uid;
   std::shared_ptr<RootDir> root;  // nullptr: the system's
-  PerfMap map;
-  int64_t size = -1;
+  std::shared_ptr<const PerfMaps::File> file;
   Clock::time_point checked;
   bool tried = false;
 
   std::string_view find(uint64_t address, const std::shared_ptr<RootDir>& system_root,
-                        Warnings& warnings);
+                        PerfMaps& maps);
   // The same process with nothing read yet.
   [[nodiscard]] Jit fresh() const {
     Jit jit;
@@ -48,47 +47,27 @@ struct Jit {
   }
 
  private:
-  [[nodiscard]] Fd open(const std::shared_ptr<RootDir>& system_root, std::string& path) const;
-  void load(const std::shared_ptr<RootDir>& system_root, Warnings& warnings);
+  void look(const std::shared_ptr<RootDir>& system_root, PerfMaps& maps);
 };
 
 // Anybody may write to /tmp: only files of the process's own user, of root and ours are believed.
-Fd Jit::open(const std::shared_ptr<RootDir>& system_root, std::string& path) const {
-  const auto& dir = root ? root : system_root;
-  if (!dir) return Fd();
-  const uid_t owners[] = {0, ::geteuid(), uid.value_or(0)};
-  for (const uint32_t number : {inner_pid, pid}) {
-    path = "/tmp/perf-" + std::to_string(number) + ".map";
-    if (auto fd = dir->open_owned(path, owners)) return std::move(*fd);
-  }
-  return Fd();
-}
-
-void Jit::load(const std::shared_ptr<RootDir>& system_root, Warnings& warnings) {
+void Jit::look(const std::shared_ptr<RootDir>& system_root, PerfMaps& maps) {
   tried = true;
   checked = Clock::now();
-  std::string path;
-  const Fd fd = open(system_root, path);
-  struct stat st = {};
-  if (!fd.valid() || ::fstat(fd.get(), &st) != 0 || st.st_size == size) return;
-  size = st.st_size;
-  bool truncated = false;
-  const auto text = read_up_to(fd.get(), PerfMap::max_file, &truncated);
-  if (!text) return;
-  map = PerfMap::parse(*text);
-  if (truncated) warnings.add(path + ": larger than 256 MiB; the rest was not read");
-  if (map.malformed() > 0) {
-    warnings.add(path + ": " + std::to_string(map.malformed()) + " malformed lines were skipped");
-  }
+  PerfMaps::Place place{root ? root : system_root, {}, {0, ::geteuid(), uid.value_or(0)}};
+  if (!place.root) return;
+  place.paths.push_back("/tmp/perf-" + std::to_string(inner_pid) + ".map");
+  if (pid != inner_pid) place.paths.push_back("/tmp/perf-" + std::to_string(pid) + ".map");
+  if (auto found = maps.look(place)) file = std::move(found);
 }
 
 std::string_view Jit::find(uint64_t address, const std::shared_ptr<RootDir>& system_root,
-                           Warnings& warnings) {
-  std::string_view name = map.find(address);
+                           PerfMaps& maps) {
+  const std::string_view name = file ? file->map.find(address) : std::string_view();
   if (!name.empty()) return name;
   if (tried && Clock::now() - checked < std::chrono::seconds(1)) return {};
-  load(system_root, warnings);
-  return map.find(address);
+  look(system_root, maps);
+  return file ? file->map.find(address) : std::string_view();
 }
 
 struct Process {
@@ -111,6 +90,7 @@ struct UserSymbols::Impl {
       warnings.add(root.error().in("symbols").message);
     }
     cache = std::make_unique<ElfCache>(options, system_root, reader, warnings);
+    perf_maps = std::make_unique<PerfMaps>(options.perf_map_limit, reader, warnings);
   }
 
   MapTable& own_maps(Process& process) {
@@ -130,6 +110,7 @@ struct UserSymbols::Impl {
   std::shared_ptr<RootDir> system_root;
   ReaderThread reader;
   std::unique_ptr<ElfCache> cache;
+  std::unique_ptr<PerfMaps> perf_maps;
   std::unordered_map<uint64_t, Process> processes;
   // One descriptor for each root directory in use, not one for each process.
   std::map<RootDir::Identity, std::weak_ptr<RootDir>> roots;
@@ -178,7 +159,7 @@ void UserSymbols::Impl::name_jit(Process& process, uint64_t address, UserFrame& 
   if (process.jit && !process.jit->tried) (void)view_of(process);
   for (const auto& jit : {process.jit, process.inherited_jit}) {
     if (!jit || !frame.function.empty()) continue;
-    frame.function = demangle(jit->find(address, system_root, warnings));
+    frame.function = demangle(jit->find(address, system_root, *perf_maps));
   }
 }
 

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbol/perf_map.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <random>
 
 #include "fixture.h"
 #include "symbol/file_access.h"
+#include "symbol/perf_maps.h"
 #include "symbol/symbolizer.h"
 
 namespace pkprof {
@@ -130,6 +134,100 @@ TEST_F(JitFile, OfAnotherUserIsNotBelieved) {
   write("10100 40 jitted\n");
   test::sh("chown 65534 " + path());
   EXPECT_EQ(find("//anon", 0x10110).function, "");
+}
+
+// All maps have one budget, whoever writes how many.
+TEST_F(JitFile, TogetherTheyHaveABudget) {
+  std::string text = "10100 40 jitted\n";
+  while (text.size() < 300'000) text += "20000 10 Interpreter:some_function_of_a_usual_length()\n";
+  UserSymbols symbols({.root = root_.path(), .perf_map_limit = uint64_t{1} << 20});
+  std::vector<std::string> names;
+  for (uint32_t process = 0; process < 20; ++process) {
+    root_.write("tmp/perf-" + std::to_string(fake_pid + process) + ".map", text);
+    // Another image of the same process has the same file.
+    for (const uint64_t image : {process, process + 100}) {
+      symbols.add_map(image, {.start = 0x10000, .end = 0x20000, .file = "//anon"});
+      symbols.set_pid(image, fake_pid + process);
+      names.push_back(symbols.find(image, 0x10100).function);
+    }
+  }
+  const auto named = static_cast<size_t>(std::ranges::count(names, "jitted"));
+  EXPECT_GE(named, 2U);
+  EXPECT_LE(named, 2U * 4);
+  EXPECT_EQ(names[0], names[1]);
+  EXPECT_EQ(symbols.warnings().size(), (names.size() - named) / 2) << "each that is left out";
+  EXPECT_NE(symbols.warnings()[0].find("left out, perf maps may take 1 MiB together"),
+            std::string::npos)
+      << symbols.warnings()[0];
+}
+
+// 10 GB of nothing, and lines that are short on disk and long in memory.
+TEST_F(JitFile, LargeOnesAreLeftOut) {
+  write("10100 40 jitted\n");
+  ASSERT_EQ(::truncate(path().c_str(), off_t{10} << 30), 0);
+  EXPECT_EQ(find("//anon", 0x10110).function, "");
+  std::string text;
+  for (int i = 0; i < (1 << 22); ++i) text += "1 1 a\n";
+  write(text);
+  const Fd file(::open(path().c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_FALSE(PerfMap::read(file.get(), text.size(), uint64_t{100} << 20));
+}
+
+// What is still being written is read up to where it was when it was looked at.
+TEST_F(JitFile, ReadsNoMoreThanItsSize) {
+  write("10100 40 jitted\n10200 40 later\n");
+  const Fd file(::open(path().c_str(), O_RDONLY | O_CLOEXEC));
+  const auto map = PerfMap::read(file.get(), 16, 1 << 20);
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->find(0x10100), "jitted");
+  EXPECT_EQ(map->find(0x10200), "");
+}
+
+TEST_F(JitFile, ReadByBlocksIsTheSame) {
+  std::mt19937 random(7);
+  std::string text;
+  for (unsigned i = 0; i < 60'000; ++i) {
+    char start[32];
+    std::snprintf(start, sizeof start, "%x 10 ", i * 16);
+    text += start + std::string(1 + random() % 40, 'n') + std::to_string(i) + "\n";
+  }
+  text += "f0000000 10 " + std::string(1 << 20, 'x') + "\nf1000000 10 after\nf2000000 10 last";
+  write(text);
+  const Fd file(::open(path().c_str(), O_RDONLY | O_CLOEXEC));
+  const auto map = PerfMap::read(file.get(), text.size(), uint64_t{64} << 20);
+  ASSERT_TRUE(map);
+  const auto whole = PerfMap::parse(text);
+  EXPECT_EQ(map->size(), whole.size());
+  EXPECT_EQ(map->malformed(), 0U);
+  for (uint64_t at = 0; at < 60'000 * 16; at += 8) ASSERT_EQ(map->find(at), whole.find(at));
+  for (const uint64_t at : {0xf0000000, 0xf1000000, 0xf2000000}) {
+    EXPECT_EQ(map->find(at), whole.find(at));
+    EXPECT_NE(map->find(at), "");
+  }
+}
+
+// A compiler that goes on has its file read again, but not all of the time.
+TEST_F(JitFile, ReadingAgainIsPutOff) {
+  std::string text;
+  for (int i = 0; i < 300'000; ++i) text += "20000 10 Interpreter:some_function()\n";
+  write(text);
+  const auto root = RootDir::open(root_.path());
+  ASSERT_TRUE(root);
+  ReaderThread reader;
+  Warnings warnings;
+  PerfMaps maps(uint64_t{256} << 20, reader, warnings);
+  const PerfMaps::Place place{*root, {path().substr(root_.path().size())}, {::geteuid()}};
+  const auto file = maps.look(place);
+  ASSERT_TRUE(file);
+  std::ofstream(path(), std::ios::app) << "30000 10 first\n";
+  EXPECT_EQ(maps.look(place), file);
+  EXPECT_EQ(file->map.find(0x30000), "first");
+  std::ofstream(path(), std::ios::app) << "40000 10 second\n";
+  EXPECT_EQ(maps.look(place)->map.find(0x40000), "") << "too soon";
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (maps.look(place)->map.find(0x40000).empty() && std::chrono::steady_clock::now() < end)
+    ::usleep(20'000);
+  EXPECT_EQ(file->map.find(0x40000), "second");
 }
 
 // With /proc below the root, as containers have it.

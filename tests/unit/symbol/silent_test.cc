@@ -118,5 +118,21 @@ TEST_F(Silent, AProgramIsGivenUpAndNamed) {
             (dir_ / "program") + ": does not answer; its functions have no names");
 }
 
+TEST_F(Silent, AsIsAPerfMap) {
+  TempDir root;
+  root.write("tmp/empty", "");
+  const std::string map = root.path() + "/tmp";
+  ASSERT_EQ(::mount(dir_.path().c_str(), map.c_str(), nullptr, MS_BIND, nullptr), 0);
+  {
+    UserSymbols symbols({.root = root.path()});
+    symbols.add_map(1, {.start = 0x1000, .end = 0x2000, .file = "//anon"});
+    symbols.set_pid(1, 4'190'000);
+    EXPECT_EQ(symbols.find(1, 0x1000).function, "");
+    ASSERT_EQ(symbols.warnings().size(), 1U);
+    EXPECT_NE(symbols.warnings()[0].find("does not answer"), std::string::npos);
+  }
+  ::umount2(map.c_str(), MNT_DETACH);
+}
+
 }  // namespace
 }  // namespace pkprof
