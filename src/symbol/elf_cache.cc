@@ -171,9 +171,9 @@ std::shared_ptr<ElfFile> ElfCache::read(const FileWay& way, const FileStamp& fil
   }
   ElfFile::Options options;
   options.debug.debug_dirs = options_.debug_dirs;
-  options.lines = options_.lines;
   options.names = options_.names;
   options.symbols = memory_ < options_.memory_limit;
+  options.lines = options_.lines && options.symbols;
   const ElfReading reading{way, file, place.path, system_root_, process.root, options};
   auto got = ask(place, [reading] { return reading.run(); });
   if (!got) {

@@ -47,7 +47,9 @@ class ElfFile {
   [[nodiscard]] bool complete() const { return complete_; }
   // True when a separate debug file would tell more and none was found.
   [[nodiscard]] bool lacks_debug_file() const { return lacks_debug_file_; }
-  [[nodiscard]] uint64_t memory() const { return functions_.memory(); }
+  [[nodiscard]] uint64_t memory() const {
+    return functions_.memory() + (lines_ ? lines_->memory() : 0);
+  }
 
  private:
   void load(ElfHandle elf, const std::string& path, const Options& options);

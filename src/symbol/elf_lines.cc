@@ -14,7 +14,7 @@
 namespace pkprof {
 namespace {
 
-constexpr uint64_t max_unpacked = uint64_t{2} << 30;
+constexpr uint64_t max_unpacked = uint64_t{1} << 30;
 constexpr size_t max_remembered = 1 << 18;
 constexpr size_t max_ranges = 1 << 22;
 
@@ -23,20 +23,21 @@ bool is_debug(const ElfSection& section) {
   return section.name.starts_with(".debug_");
 }
 
-bool fits(const ElfHandle& elf) {
+// What the debug sections claim to unpack to; UINT64_MAX when that cannot be told.
+uint64_t unpacked_size(const ElfHandle& elf) {
   uint64_t total = 0;
   for (const ElfSection& s : elf.sections()) {
     if (!is_debug(s)) continue;
     GElf_Chdr compressed;
     uint64_t size = s.header.sh_size;
     if ((s.header.sh_flags & SHF_COMPRESSED) != 0) {
-      if (gelf_getchdr(s.scn, &compressed) == nullptr) return false;
+      if (gelf_getchdr(s.scn, &compressed) == nullptr) return UINT64_MAX;
       size = compressed.ch_size;
     }
-    if (size > max_unpacked) return false;
+    if (size > max_unpacked) return UINT64_MAX;
     total += size;
   }
-  return total <= max_unpacked;
+  return total;
 }
 
 // libdw (0.188) takes strings out of these sections without looking for their end, so the last one
@@ -65,6 +66,7 @@ struct ElfLines::Impl {
   void index_units();
 
   ElfHandle elf;
+  uint64_t memory = 0;
   std::unique_ptr<Dwarf, EndDwarf> dwarf;
   std::vector<Dwarf_Off> units;
   std::vector<FlatRange> ranges;  // id is an index of units
@@ -102,11 +104,21 @@ ElfLines::ElfLines(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ElfLines::~ElfLines() = default;
 
 std::unique_ptr<ElfLines> ElfLines::open(ElfHandle elf) {
-  if (elf.section(".debug_line") == nullptr || !fits(elf) || !strings_end(elf)) return nullptr;
+  const uint64_t size = unpacked_size(elf);
+  if (elf.section(".debug_line") == nullptr || size > max_unpacked || !strings_end(elf))
+    return nullptr;
   auto impl = std::make_unique<Impl>(std::move(elf));
+  impl->memory = size;
   impl->dwarf.reset(dwarf_begin_elf(impl->elf.elf(), DWARF_C_READ, nullptr));
   if (impl->dwarf == nullptr) return nullptr;
+  // libdw would open a file of whatever name is in .gnu_debugaltlink, a FIFO too. With the file
+  // itself in its place strings that are there are wrong: at most a directory's name.
+  dwarf_setalt(impl->dwarf.get(), impl->dwarf.get());
   return std::unique_ptr<ElfLines>(new ElfLines(std::move(impl)));
+}
+
+uint64_t ElfLines::memory() const {
+  return impl_->memory;
 }
 
 SourceLine ElfLines::lookup(uint64_t vaddr) {

@@ -24,6 +24,7 @@ class ElfLines {
 
   // Empty when not known. Valid until the next call.
   const SourceLine& find(uint64_t vaddr);
+  [[nodiscard]] uint64_t memory() const;  // of the sections that it is read from
 
  private:
   struct Impl;

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -125,6 +126,87 @@ TEST_F(Hostile, ExtendedSectionCount) {
   const std::string path = dir.write("many", bytes);
   ASSERT_EQ(::truncate(path.c_str(), off_t{1} << 40), 0);
   EXPECT_FALSE(ElfFile::open(Fd(::open(path.c_str(), O_RDONLY)), path, {}));
+}
+
+// A unit whose directory's name is in a file that another section names.
+TEST_F(Hostile, NoOtherFileIsOpenedForLines) {
+  TempDir dir;
+  const std::string other = dir.write("other", "no ELF file");
+  const std::string source = dir.write("unit.s", R"(
+ .text
+ .globl f
+ .type f,@function
+f:
+ .file 1 "x.c"
+ .loc 1 3
+ nop
+ ret
+.Lend:
+ .size f,.-f
+ .section .debug_line,"",@progbits
+.Lline:
+ .section .debug_abbrev,"",@progbits
+.Labbrev:
+ .uleb128 1, 0x11
+ .byte 0
+ .uleb128 0x10, 0x17, 0x1b, 0x1f21, 0x11, 0x01, 0x12, 0x07, 0, 0, 0
+ .section .debug_info,"",@progbits
+ .long .Lafter-.Lbegin
+.Lbegin:
+ .short 4
+ .long .Labbrev
+ .byte 8
+ .uleb128 1
+ .long .Lline
+ .long 0
+ .quad f
+ .quad .Lend-f
+.Lafter:
+ .section .gnu_debugaltlink,"",@progbits
+ .asciz ")" + other + R"("
+ .fill 20,1,7
+)");
+  const std::string library = dir / "lib.so";
+  test::sh(std::string(TEST_CXX) + " -shared -nostdlib -o " + library + " " + source);
+  const Fd watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  ASSERT_GE(::inotify_add_watch(watch.get(), other.c_str(), IN_OPEN), 0);
+  const auto elf = ElfFile::open(Fd(::open(library.c_str(), O_RDONLY)), library, {.lines = true});
+  ASSERT_TRUE(elf);
+  EXPECT_EQ((*elf)->line_at(test::nm_address(library, "f")).line, 3U);
+  char events[4096];
+  EXPECT_LT(::read(watch.get(), events, sizeof events), 0) << "it was opened";
+}
+
+// Sections that claim to unpack to 100 GB are not unpacked, and what is counts.
+TEST_F(Hostile, CompressedSectionsHaveALimit) {
+  TempDir dir;
+  const std::string path = dir.write("packed", *program_);
+  test::sh("objcopy --compress-debug-sections=zlib-gabi " + path);
+  const auto open = [&] {
+    return ElfFile::open(Fd(::open(path.c_str(), O_RDONLY)), path, {.lines = true});
+  };
+  auto elf = open();
+  ASSERT_TRUE(elf);
+  const uint64_t main = test::nm_address(path, "main");
+  EXPECT_NE((*elf)->line_at(main).line, 0U);
+  EXPECT_GT((*elf)->memory(), 10'000U);
+  std::string bytes = test::read_file(path);
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (size_t i = 1; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, bytes.data() + header.e_shoff + i * sizeof section, sizeof section);
+    if ((section.sh_flags & SHF_COMPRESSED) == 0) continue;
+    const uint64_t claimed = uint64_t{100} << 30;
+    std::memcpy(bytes.data() + section.sh_offset + offsetof(Elf64_Chdr, ch_size), &claimed,
+                sizeof claimed);
+  }
+  dir.write("packed", bytes);
+  elf = open();
+  ASSERT_TRUE(elf);
+  EXPECT_EQ((*elf)->line_at(main).line, 0U);
+  EXPECT_EQ((*elf)->function_at(main), "main");
+  EXPECT_LT((*elf)->memory(), uint64_t{1} << 20);
 }
 
 TEST_F(Hostile, NotFiles) {
