@@ -62,6 +62,7 @@ bool ElfFunctionsBuilder::add(const ElfHandle& elf) {
     }
   }
   add_plt(elf);
+  if (elf.section_of_type(SHT_SYMTAB) == nullptr) add_go(elf);
   return complete;
 }
 

@@ -47,7 +47,8 @@ class ElfFunctionsBuilder {
   static constexpr uint64_t max_string_bytes = uint64_t{512} << 20;
   static constexpr size_t max_name = 4096;  // longer names are cut
 
-  // Adds .symtab, .dynsym and, for x86-64, the names of PLT entries.
+  // Adds .symtab, .dynsym, for x86-64 the names of PLT entries and, where there is no .symtab, Go's
+  // own table.
   bool add(const ElfHandle& elf);
   // Every symbol, as nm prints it; before build().
   [[nodiscard]] std::vector<FileCode::Function> every_name();
@@ -67,6 +68,7 @@ class ElfFunctionsBuilder {
   bool add_table(const ElfHandle& elf, const ElfSection& table);
   void add_symbol(const ElfHandle& elf, const GElf_Sym& symbol, const Elf_Data* strings);
   void add_plt(const ElfHandle& elf);  // elf_plt.cc
+  void add_go(const ElfHandle& elf);   // elf_go.cc
   void sort_candidates();
 
   std::vector<Candidate> candidates_;
