@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "symbol/elf_mini_debug.h"
 #include "symbol/symbolizer.h"
 
 namespace pkprof {
@@ -65,6 +66,7 @@ void ElfFile::load(ElfHandle elf, const std::string& path, const Options& option
 
   ElfFunctionsBuilder builder;
   complete_ = builder.add(elf);
+  if (wants_debug && !debug) debug = open_mini_debug(elf);
   if (debug) complete_ = builder.add(*debug) && complete_;
   if (options.names) names_ = builder.every_name();
   functions_ = builder.build();
