@@ -7,6 +7,8 @@
 #include <iostream>
 #include <span>
 #include <streambuf>
+#include <string_view>
+#include <utility>
 
 #include "import/perf_script.h"
 #include "import/pprof_file.h"
@@ -52,6 +54,17 @@ Result<Profile> import_pprof(std::istream& in) {
   return read_foreign_pprof(std::as_bytes(std::span(bytes)));
 }
 
+// A CPU profile of gperftools begins with the words 0, 3, 0, the period in microseconds, 0, of that
+// machine's size.
+template <typename Word>
+bool is_of_gperftools(std::string_view begin) {
+  std::array<Word, 5> words{};
+  if (begin.size() < sizeof(words)) return false;
+  begin.copy(reinterpret_cast<char*>(words.data()), sizeof(words));
+  const Word period = std::exchange(words[3], 0);
+  return period > 0 && words == std::array<Word, 5>{0, 3, 0, 0, 0};
+}
+
 // A report reads what is made of it: nothing of the file was out of range, whichever kind it is of.
 Result<Profile> checked(const Profile& profile) {
   const auto bytes = encode_pprof(profile);
@@ -65,6 +78,11 @@ Result<Profile> import_from(std::streambuf& file, const std::string& name,
   const std::string_view begin = looked_at.begin();
   if (begin.starts_with("PERFILE2"))
     return fail(name + " is perf's own file: perf script -i " + name + " | pkprof import");
+  if (is_of_gperftools<uint64_t>(begin) || is_of_gperftools<uint32_t>(begin))
+    return fail(name +
+                " is a CPU profile of gperftools, which pprof converts: pprof -proto -output "
+                "profile.pb.gz PROGRAM " +
+                name + " && pkprof import profile.pb.gz");
   // Text has no such bytes.
   const bool binary = std::ranges::any_of(begin, [](char c) { return c >= 0 && c < '\t'; });
   const bool pprof = binary || is_gzip(begin);

@@ -2,11 +2,15 @@
 // pprof files of other programs. They are written here by hand, as such programs do: ids of their
 // own, several functions in one place, units of their own.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <fstream>
 
 #include <protozero/pbf_writer.hpp>
 
+#include "import/import.h"
 #include "import/pprof_file.h"
 #include "model/pprof.h"
 #include "report/ledger.h"
@@ -282,6 +286,25 @@ TEST(PprofFile, OursAreNotImportedAgain) {
   const auto again = read(*bytes);
   ASSERT_FALSE(again);
   EXPECT_NE(again.error().message.find("pkprof report"), std::string::npos);
+}
+
+TEST(PprofFile, AProfileOfGperftoolsIsSaidToBeOne) {
+  const auto error_of = [](const auto& words) {
+    const std::string path = testing::TempDir() + "pkprof-gperftools";
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(words.data()), sizeof(words));
+    const auto profile = import_file(path, "");
+    ::unlink(path.c_str());
+    return profile ? std::string() : profile.error().message;
+  };
+  const auto is_said = [&](const auto& words) {
+    return error_of(words).contains(
+        "a CPU profile of gperftools, which pprof converts: pprof -proto");
+  };
+  EXPECT_TRUE(is_said(std::array<uint64_t, 8>{0, 3, 0, 10000, 0, 1, 1, 0x401000}));
+  EXPECT_TRUE(is_said(std::array<uint32_t, 8>{0, 3, 0, 10000, 0, 1, 1, 0x401000}));
+  EXPECT_FALSE(is_said(std::array<uint64_t, 8>{0, 3, 1, 10000, 0, 1, 1, 0x401000}));
+  EXPECT_FALSE(is_said(std::array<uint64_t, 8>{0, 3, 0, 0, 0, 1, 1, 0x401000}));
 }
 
 TEST(PprofFile, WhatLeadsNowhereIsAnError) {
