@@ -74,12 +74,13 @@ StackId Stacks::intern(Frames frames) {
 }
 
 uint64_t Stacks::user_number(uint64_t raw, uint64_t image) {
-  if (const auto it = resolved_.find({raw, image}); it != resolved_.end()) return it->second;
+  const UserKey key{raw, image, user_symbols_.maps_number(image)};
+  if (const auto it = resolved_.find(key); it != resolved_.end()) return it->second;
   if (resolved_.size() >= most_resolved) {
     resolved_before_ = std::move(resolved_);
     resolved_.clear();
   }
-  if (const auto it = resolved_before_.find({raw, image}); it != resolved_before_.end()) {
+  if (const auto it = resolved_before_.find(key); it != resolved_before_.end()) {
     resolved_.insert(*it);
     return it->second;
   }
@@ -87,13 +88,13 @@ uint64_t Stacks::user_number(uint64_t raw, uint64_t image) {
     const auto it = stacks->find(raw);
     if (it == stacks->end()) continue;
     const uint64_t number = resolve(it->second, image);
-    resolved_[{raw, image}] = number;
+    resolved_[key] = number;
     return number;
   }
   const std::vector<uint64_t> stack = fetch_ ? fetch_(raw) : std::vector<uint64_t>();
   if (stack.empty()) return 0;
   const uint64_t number = resolve(stack, image);
-  resolved_[{raw, image}] = number;
+  resolved_[key] = number;
   return number;
 }
 

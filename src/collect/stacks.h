@@ -87,10 +87,13 @@ class Stacks {
   struct UserKey {
     uint64_t raw;
     uint64_t image;
+    uint64_t maps;  // their number: libraries come and go, and have each other's addresses
     bool operator==(const UserKey&) const = default;
   };
   struct UserKeyHash {
-    size_t operator()(const UserKey& k) const { return k.raw ^ (k.image * 0x9e3779b97f4a7c15ULL); }
+    size_t operator()(const UserKey& k) const {
+      return k.raw ^ ((k.image + (k.maps << 48)) * 0x9e3779b97f4a7c15ULL);
+    }
   };
   using Resolved = std::unordered_map<UserKey, uint64_t, UserKeyHash>;
   using Raw = std::unordered_map<uint64_t, std::vector<uint64_t>>;

@@ -52,13 +52,6 @@ std::vector<FileWay> ways_to(const UserMap& map, const std::string& path, bool b
 
 }  // namespace
 
-bool is_anonymous(const std::string& file) {
-  return file.empty() || file.starts_with("//anon") || file.starts_with("[") ||
-         file.starts_with("/memfd:") || file.starts_with("/dev/zero") ||
-         file.starts_with("/SYSV") || file.starts_with("/anon_hugepage") ||
-         file.starts_with("/dev/shm/") || file.starts_with("anon_inode:");
-}
-
 ElfCache::ElfCache(const UserSymbolsOptions& options, std::shared_ptr<RootDir> system_root,
                    ReaderThread& reader, Warnings& warnings)
     : options_(options),

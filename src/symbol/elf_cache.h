@@ -85,7 +85,4 @@ class ElfCache {
   uint64_t memory_ = 0;
 };
 
-// Whether the name is of memory that no file is behind, where a JIT compiler's code may be.
-[[nodiscard]] bool is_anonymous(const std::string& file);
-
 }  // namespace pkprof

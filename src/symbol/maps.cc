@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 #include "symbol/parse.h"
 
@@ -49,7 +50,22 @@ bool parse_line(std::string_view line, UserMap& map, bool& executable) {
   return true;
 }
 
+// Whether an address that both have means the same place of the same file.
+bool is_same_code(const UserMap& a, const UserMap& b) {
+  if (is_anonymous(a.file) && is_anonymous(b.file)) return true;
+  return std::tie(a.file, a.inode, a.device_major, a.device_minor) ==
+             std::tie(b.file, b.inode, b.device_major, b.device_minor) &&
+         a.start - a.offset == b.start - b.offset;
+}
+
 }  // namespace
+
+bool is_anonymous(const std::string& file) {
+  return file.empty() || file.starts_with("//anon") || file.starts_with("[") ||
+         file.starts_with("/memfd:") || file.starts_with("/dev/zero") ||
+         file.starts_with("/SYSV") || file.starts_with("/anon_hugepage") ||
+         file.starts_with("/dev/shm/") || file.starts_with("anon_inode:");
+}
 
 UserMap MapPiece::as_map() const {
   UserMap map = origin->map;
@@ -59,8 +75,8 @@ UserMap MapPiece::as_map() const {
   return map;
 }
 
-void MapTable::add(const UserMap& map) {
-  if (map.end <= map.start) return;
+bool MapTable::add(const UserMap& map) {
+  if (map.end <= map.start) return false;
   auto origin = std::make_shared<MapOrigin>(MapOrigin{map, false, nullptr});
   MapPiece piece{map.start, map.end, std::move(origin)};
   // Those that the new one touches: from the first that ends after its start.
@@ -68,6 +84,8 @@ void MapTable::add(const UserMap& map) {
                                     [&](const MapPiece& p) { return p.end <= map.start; });
   auto last = std::partition_point(first, pieces_.end(),
                                    [&](const MapPiece& p) { return p.start < map.end; });
+  const bool replaces = std::any_of(
+      first, last, [&](const MapPiece& p) { return !is_same_code(p.origin->map, map); });
   std::vector<MapPiece> replacement;
   if (first != last && first->start < map.start) {
     replacement.push_back({first->start, map.start, first->origin});
@@ -79,6 +97,7 @@ void MapTable::add(const UserMap& map) {
   first = pieces_.erase(first, last);
   pieces_.insert(first, std::make_move_iterator(replacement.begin()),
                  std::make_move_iterator(replacement.end()));
+  return replaces;
 }
 
 const MapPiece* MapTable::find(uint64_t address) const {

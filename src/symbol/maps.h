@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,13 +36,17 @@ struct MapPiece {
 
 class MapTable {
  public:
-  void add(const UserMap& map);  // ignored when empty
+  // Ignored when empty. True when it lies where another file, or another part of it, was mapped.
+  bool add(const UserMap& map);
   [[nodiscard]] const MapPiece* find(uint64_t address) const;
   [[nodiscard]] const std::vector<MapPiece>& pieces() const { return pieces_; }
 
  private:
   std::vector<MapPiece> pieces_;  // by address, disjoint
 };
+
+// Whether the name is of memory that no file is behind, where a JIT compiler's code may be.
+[[nodiscard]] bool is_anonymous(const std::string& file);
 
 struct ParsedMaps {
   std::vector<UserMap> executable;

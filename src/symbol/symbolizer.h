@@ -126,6 +126,10 @@ class UserSymbols {
   // be `gone`, /proc is not asked.
   void set_pid(uint64_t process, uint32_t pid, bool gone = false);
 
+  // Another number each time that a file was mapped where another one was: what was found before
+  // does not hold then.
+  [[nodiscard]] uint64_t maps_number(uint64_t process) const;
+
   // The name for an address of the process, with the maps it has now (that is, call it before
   // feeding history that came after the sample). Never fails: what is not known is empty. For a
   // return address ask for the address less one: a call may be the last thing in a function.

@@ -72,6 +72,7 @@ std::string_view Jit::find(uint64_t address, const std::shared_ptr<RootDir>& sys
 
 struct Process {
   std::shared_ptr<MapTable> maps = std::make_shared<MapTable>();
+  uint64_t maps_number = 0;
   uint32_t pid = 0;
   uint64_t start_time = 0;
   std::shared_ptr<RootDir> root;
@@ -180,7 +181,8 @@ UserSymbols::UserSymbols(UserSymbols&&) noexcept = default;
 UserSymbols& UserSymbols::operator=(UserSymbols&&) noexcept = default;
 
 void UserSymbols::add_map(uint64_t process, const UserMap& map) {
-  impl_->own_maps(impl_->processes[process]).add(map);
+  Process& p = impl_->processes[process];
+  if (impl_->own_maps(p).add(map)) ++p.maps_number;
 }
 
 void UserSymbols::fork(uint64_t parent, uint64_t child) {
@@ -224,6 +226,11 @@ Result<> UserSymbols::read_proc(uint64_t process, uint32_t pid) {
   MapTable& maps = impl_->own_maps(impl_->processes[process]);
   for (const UserMap& map : parsed.executable) maps.add(map);
   return {};
+}
+
+uint64_t UserSymbols::maps_number(uint64_t process) const {
+  const auto it = impl_->processes.find(process);
+  return it == impl_->processes.end() ? 0 : it->second.maps_number;
 }
 
 UserFrame UserSymbols::find(uint64_t process, uint64_t address) {

@@ -24,6 +24,30 @@ TEST_F(StacksTest, OfUserCodeMayEndAnywhere) {
   EXPECT_EQ(stacks_.user(number).size(), 3);
 }
 
+// A library goes, and another one comes to where it was.
+TEST_F(StacksTest, AreResolvedAnewWhereAnotherFileIsMapped) {
+  const RawStack stack{7, {kUserCode}};
+  const auto file_now = [&] {
+    stacks_.hand_over({&stack, 1});
+    Profile profile;
+    Stacks::Mover move(stacks_, profile);
+    const Frame& frame = profile.frames()[move(stacks_.user(stacks_.user_number(7, 1))[0])];
+    return profile.mappings()[frame.mapping].file;
+  };
+  UserMap map{.start = kUserCode, .end = kUserCode + 0x1000, .file = "/absent/one"};
+  for (int turn = 0; turn < 3; ++turn) {
+    map.file = "/absent/one";
+    symbols_.add_map(1, map);
+    EXPECT_EQ(file_now(), "/absent/one");
+    map.file = "/absent/two";
+    symbols_.add_map(1, map);
+    EXPECT_EQ(file_now(), "/absent/two");
+  }
+  const uint64_t number = symbols_.maps_number(1);
+  symbols_.add_map(1, map);
+  EXPECT_EQ(symbols_.maps_number(1), number) << "nothing has changed";
+}
+
 TEST_F(StacksTest, OfTheKernelAreKnownByTheNumberTheyCameWith) {
   const RawStack stack{7, {kKernelCode, kKernelCode + 64}};
   stacks_.hand_over({&stack, 1});
