@@ -114,7 +114,7 @@ void ElfFunctionsBuilder::add_go(const ElfHandle& elf) {
     text_start = relocated(elf, table.address() + place(layout.text_start));
     if (text_start == 0) return;
   }
-  const uint64_t size = has_offsets ? 4 : table.pointer();
+  const uint64_t size = has_offsets || table.pointer() == 4 ? 4 : 8;
   const uint64_t count = std::min({number(0), max_functions, table.size() / (2 * size)});
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t entry = functions + i * 2 * size;
