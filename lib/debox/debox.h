@@ -59,8 +59,8 @@ struct debox_options {
  * Switches it on for this thread, or changes how; NULL: the usual. Returns 0, or -1 with errno:
  * ENOMEM; EINVAL, options that make no sense; with DEBOX_ALL_CALLS also ECONNREFUSED, no pkprof
  * serves this process; EDQUOT, this process or its user has as many records as they may; ESRCH, it
- * may not be looked into (see prctl(2), PR_SET_DUMPABLE). A marked thread that is not served yet is so within a second of when it can
- * be, at one of its calls.
+ * may not be looked into (see prctl(2), PR_SET_DUMPABLE). A marked thread that is not served yet is
+ * so within a second of when it can be, at one of its calls.
  */
 int debox_on(const struct debox_options* options);
 void debox_off(void);

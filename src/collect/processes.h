@@ -101,7 +101,7 @@ class Processes {
   struct Known {
     pk_label info;
     Name cgroup;
-    Name first_comm;  // since its last exec
+    Name first_comm;                             // since its last exec
     std::shared_ptr<const Container> container;  // nullptr: none
     size_t instance = SIZE_MAX;
     int64_t first_exec = 0;  // exec_id of the instance's first image
