@@ -25,6 +25,8 @@ void add_record(ArgParser& parser, CommandLine& line) {
   ArgParser sub = parser.subcommand("record", "Record a profile into a file (pprof format)");
   add_recording_options(sub, options->recording);
   add_user_option(sub, options->recording.record.target.user);
+  sub.add("--inlines", options->recording.record.inlines,
+          "Functions that the compiler inlined are frames, too: needs debug information");
   add_control_options(sub, options->recording);
   add_quiet_option(sub, options->recording);
   sub.add("-o,--output", options->output, "File to write").type("FILE").show_default();
@@ -53,6 +55,8 @@ void add_run(ArgParser& parser, CommandLine& line) {
   ArgParser sub = parser.subcommand("run", "Record, then show the ledger");
   add_recording_options(sub, options->recording);
   add_user_option(sub, options->recording.record.target.user);
+  sub.add("--inlines", options->recording.record.inlines,
+          "Functions that the compiler inlined are frames, too: needs debug information");
   add_control_options(sub, options->recording);
   add_quiet_option(sub, options->recording);
   sub.add("-o,--output", options->output, "Keep the profile in this file, too").type("FILE");

@@ -43,6 +43,7 @@ struct Progress {
 
 struct RecordOptions {
   Target target;
+  bool inlines = false;  // calls that the compiler inlined are frames, too
   uint64_t frequency_hz = 997;
   double seconds = 0;  // of recording; 0: until the command ends or a signal comes
   // What pkprof may take of any CPU's time, all told. Above it the recording is watched in windows.

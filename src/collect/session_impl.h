@@ -30,7 +30,9 @@ namespace pkprof {
 class Session {
  public:
   explicit Session(const RecordOptions& options)
-      : options_(options), processes_(user_symbols_, options.threads) {}
+      : options_(options),
+        user_symbols_({.inlines = options.inlines}),
+        processes_(user_symbols_, options.threads) {}
   Result<Recording> run();
 
  private:

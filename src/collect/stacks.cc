@@ -101,13 +101,14 @@ uint64_t Stacks::user_number(uint64_t raw, uint64_t image) {
 uint64_t Stacks::resolve(const std::vector<uint64_t>& raw, uint64_t image) {
   std::vector<FrameId> frames;
   frames.reserve(raw.size());
-  for (size_t i = 0; i < raw.size(); ++i) frames.push_back(user_frame(image, place_of(raw, i)));
+  for (size_t i = 0; i < raw.size(); ++i) add_user_frames(image, place_of(raw, i), frames);
   const auto [it, fresh] = number_of_.try_emplace(intern(frames), next_number_);
   if (fresh) user_[next_number_++].stack = it->first;
   return it->second;
 }
 
-FrameId Stacks::user_frame(uint64_t image, uint64_t address) {
+// The function's that was called, and before it those of what is inlined there.
+void Stacks::add_user_frames(uint64_t image, uint64_t address, std::vector<FrameId>& to) {
   const UserFrame found = user_symbols_.find(image, address);
   const UserMap& map = found.map;
   Frame frame;
@@ -116,7 +117,7 @@ FrameId Stacks::user_frame(uint64_t image, uint64_t address) {
   frame.function = tables_.string(found.function);
   frame.file = tables_.string(found.source_file);
   frame.line = found.line;
-  if (map.end <= map.start) return tables_.frame(frame);
+  if (map.end <= map.start) return to.push_back(tables_.frame(frame));
   const uint64_t vaddr = found.vaddr ? *found.vaddr - (address - map.start) : no_vaddr;
   const Mapping mapping{map.start, map.end, map.offset, map.file, found.build_id, vaddr};
   if (is_of_file(map.file)) {
@@ -128,7 +129,14 @@ FrameId Stacks::user_frame(uint64_t image, uint64_t address) {
   } else {
     frame.mapping = tables_.mapping(mapping);
   }
-  return tables_.frame(frame);
+  for (const InlinedFrame& call : found.inlined) {
+    Frame inlined = frame;
+    inlined.function = tables_.string(call.function);
+    inlined.file = tables_.string(call.source_file);
+    inlined.line = call.line;
+    to.push_back(tables_.frame(inlined));
+  }
+  to.push_back(tables_.frame(frame));
 }
 
 uint64_t Stacks::outermost(uint64_t number, size_t frames) {

@@ -105,7 +105,7 @@ class Stacks {
   [[nodiscard]] const KernelSymbol* symbol_of(const Frame& frame) const;
   StackId intern(Frames frames);
   StackId intern_kernel(const std::vector<uint64_t>& stack);
-  FrameId user_frame(uint64_t image, uint64_t address);
+  void add_user_frames(uint64_t image, uint64_t address, std::vector<FrameId>& to);
   uint64_t resolve(const std::vector<uint64_t>& raw, uint64_t image);
 
   const KernelSymbols* kernel_symbols_;

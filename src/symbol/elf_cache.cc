@@ -166,7 +166,7 @@ std::shared_ptr<ElfFile> ElfCache::read(const FileWay& way, const FileStamp& fil
   options.debug.debug_dirs = options_.debug_dirs;
   options.names = options_.names;
   options.symbols = memory_ < options_.memory_limit;
-  options.lines = options_.lines && options.symbols;
+  options.lines = (options_.lines || options_.inlines) && options.symbols;
   const ElfReading reading{way, file, place.path, system_root_, process.root, options};
   auto got = ask(place, [reading] { return reading.run(); });
   if (!got) {

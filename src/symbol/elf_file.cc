@@ -124,4 +124,8 @@ SourceLine ElfFile::line_at(uint64_t vaddr) {
   return lines_ == nullptr ? SourceLine{} : lines_->find(vaddr);
 }
 
+std::vector<InlinedCall> ElfFile::inlined_at(uint64_t vaddr) {
+  return lines_ == nullptr ? std::vector<InlinedCall>() : lines_->inlined_at(vaddr);
+}
+
 }  // namespace pkprof

@@ -41,6 +41,7 @@ class ElfFile {
   // The demangled name of the function there; "" when none is known. Valid until the next.
   [[nodiscard]] std::string_view function_at(uint64_t vaddr);
   [[nodiscard]] SourceLine line_at(uint64_t vaddr);
+  [[nodiscard]] std::vector<InlinedCall> inlined_at(uint64_t vaddr);  // as ElfLines has it
   [[nodiscard]] FileCode code() const;
   [[nodiscard]] size_t function_count() const { return functions_.size(); }
   // False when a symbol table was left out because of its size.

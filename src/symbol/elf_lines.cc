@@ -7,9 +7,11 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "symbol/ranges.h"
+#include "symbol/symbolizer.h"
 
 namespace pkprof {
 namespace {
@@ -17,6 +19,8 @@ namespace {
 constexpr uint64_t max_unpacked = uint64_t{1} << 30;
 constexpr size_t max_remembered = 1 << 18;
 constexpr size_t max_ranges = 1 << 22;
+constexpr int max_nesting = 64;           // of namespaces, and of blocks in a function
+constexpr size_t max_children = 1 << 20;  // of one block
 
 // .zdebug_ sections, from before compression was standard, are not supported.
 bool is_debug(const ElfSection& section) {
@@ -54,6 +58,53 @@ bool strings_end(const ElfHandle& elf) {
   return true;
 }
 
+// For each of a unit's, or a block's, parts; `see` says whether to go on.
+template <typename See>
+void each_child(Dwarf_Die* parent, const See& see) {
+  Dwarf_Die die;
+  size_t seen = 0;
+  for (int r = dwarf_child(parent, &die); r == 0 && ++seen < max_children;
+       r = dwarf_siblingof(&die, &die))
+    if (!see(die)) return;
+}
+
+std::string name_of(Dwarf_Die* die) {
+  Dwarf_Attribute attribute;
+  for (const unsigned name : {DW_AT_linkage_name, DW_AT_name})
+    if (dwarf_attr_integrate(die, name, &attribute) != nullptr)
+      if (const char* text = dwarf_formstring(&attribute)) return demangle(text);
+  return "";
+}
+
+// Where an inlined call is, in the function that it was inlined into.
+SourceLine call_of(Dwarf_Die* unit, Dwarf_Die* call) {
+  SourceLine line;
+  Dwarf_Attribute attribute;
+  Dwarf_Word number = 0;
+  Dwarf_Word file = 0;
+  Dwarf_Files* files = nullptr;
+  if (dwarf_attr(call, DW_AT_call_line, &attribute) != nullptr &&
+      dwarf_formudata(&attribute, &number) == 0)
+    line.line = static_cast<uint32_t>(number);
+  if (dwarf_attr(call, DW_AT_call_file, &attribute) != nullptr &&
+      dwarf_formudata(&attribute, &file) == 0 && dwarf_getsrcfiles(unit, &files, nullptr) == 0)
+    if (const char* name = dwarf_filesrc(files, file, nullptr, nullptr)) line.file = name;
+  return line;
+}
+
+// The inlined calls that lead to an address, the outermost first.
+void descend(Dwarf_Die* parent, uint64_t vaddr, int depth, std::vector<Dwarf_Die>& calls) {
+  if (depth > max_nesting) return;
+  each_child(parent, [&](Dwarf_Die& die) {
+    const int tag = dwarf_tag(&die);
+    const bool inlined = tag == DW_TAG_inlined_subroutine;
+    if ((!inlined && tag != DW_TAG_lexical_block) || dwarf_haspc(&die, vaddr) != 1) return true;
+    if (inlined) calls.push_back(die);
+    descend(&die, vaddr, depth + 1, calls);
+    return false;
+  });
+}
+
 }  // namespace
 
 struct ElfLines::Impl {
@@ -64,6 +115,8 @@ struct ElfLines::Impl {
   explicit Impl(ElfHandle handle) : elf(std::move(handle)) {}
 
   void index_units();
+  const FlatRange* unit_of(uint64_t vaddr);
+  void find_functions(Dwarf_Die* parent, int depth, std::vector<PriorityRange>& found);
 
   ElfHandle elf;
   uint64_t memory = 0;
@@ -72,7 +125,44 @@ struct ElfLines::Impl {
   std::vector<FlatRange> ranges;  // id is an index of units
   bool indexed = false;
   std::unordered_map<uint64_t, SourceLine> remembered;
+  // Of units that were asked: their functions of their own, by address; an id is one of functions.
+  std::unordered_map<uint32_t, std::vector<FlatRange>> functions_of_unit;
+  std::vector<Dwarf_Off> functions;
+  std::unordered_map<uint64_t, std::vector<InlinedCall>> inlined;
 };
+
+const FlatRange* ElfLines::Impl::unit_of(uint64_t vaddr) {
+  if (!indexed) index_units();
+  return find_range(ranges, vaddr);
+}
+
+void ElfLines::Impl::find_functions(Dwarf_Die* parent, int depth,
+                                    std::vector<PriorityRange>& found) {
+  if (depth > max_nesting) return;
+  each_child(parent, [&](Dwarf_Die& die) {
+    switch (dwarf_tag(&die)) {
+      case DW_TAG_namespace:
+      case DW_TAG_module:
+      case DW_TAG_class_type:
+      case DW_TAG_structure_type:
+        find_functions(&die, depth + 1, found);
+        break;
+      case DW_TAG_subprogram: {
+        Dwarf_Addr base = 0;
+        Dwarf_Addr start = 0;
+        Dwarf_Addr end = 0;
+        const auto id = static_cast<uint32_t>(functions.size());
+        for (ptrdiff_t it = 0; (it = dwarf_ranges(&die, it, &base, &start, &end)) > 0;)
+          if (start < end) found.push_back({start, end, id, id});
+        if (!found.empty() && found.back().id == id) functions.push_back(dwarf_dieoffset(&die));
+        break;
+      }
+      default:
+        break;
+    }
+    return found.size() < max_ranges && functions.size() < max_ranges;
+  });
+}
 
 void ElfLines::Impl::index_units() {
   indexed = true;
@@ -122,8 +212,7 @@ uint64_t ElfLines::memory() const {
 }
 
 SourceLine ElfLines::lookup(uint64_t vaddr) {
-  if (!impl_->indexed) impl_->index_units();
-  const FlatRange* range = find_range(impl_->ranges, vaddr);
+  const FlatRange* range = impl_->unit_of(vaddr);
   if (range == nullptr) return {};
   Dwarf_Die unit;
   if (dwarf_offdie(impl_->dwarf.get(), impl_->units[range->id], &unit) == nullptr) return {};
@@ -141,6 +230,43 @@ const SourceLine& ElfLines::find(uint64_t vaddr) {
   if (known != remembered.end()) return known->second;
   if (remembered.size() >= max_remembered) remembered.clear();
   return remembered.emplace(vaddr, lookup(vaddr)).first->second;
+}
+
+std::vector<InlinedCall> ElfLines::look_up_inlined(uint64_t vaddr) {
+  const FlatRange* range = impl_->unit_of(vaddr);
+  Dwarf_Die unit;
+  if (range == nullptr ||
+      dwarf_offdie(impl_->dwarf.get(), impl_->units[range->id], &unit) == nullptr)
+    return {};
+  const auto [known, fresh] = impl_->functions_of_unit.try_emplace(range->id);
+  if (fresh) {
+    std::vector<PriorityRange> found;
+    impl_->find_functions(&unit, 0, found);
+    known->second = flatten(found);
+  }
+  const FlatRange* in = find_range(known->second, vaddr);
+  Dwarf_Die function;
+  if (in == nullptr ||
+      dwarf_offdie(impl_->dwarf.get(), impl_->functions[in->id], &function) == nullptr)
+    return {};
+  std::vector<Dwarf_Die> calls;
+  descend(&function, vaddr, 0, calls);
+  if (calls.empty()) return {};
+  std::vector<InlinedCall> inlined;
+  SourceLine at = find(vaddr);
+  for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
+    inlined.push_back({name_of(&*call), std::move(at)});
+    at = call_of(&unit, &*call);
+  }
+  inlined.push_back({name_of(&function), std::move(at)});
+  return inlined;
+}
+
+const std::vector<InlinedCall>& ElfLines::inlined_at(uint64_t vaddr) {
+  auto& known = impl_->inlined;
+  if (const auto it = known.find(vaddr); it != known.end()) return it->second;
+  if (known.size() >= max_remembered) known.clear();
+  return known.emplace(vaddr, look_up_inlined(vaddr)).first->second;
 }
 
 }  // namespace pkprof

@@ -81,14 +81,24 @@ struct UserMap {
   std::string build_id;
 };
 
+// Of an inlined function's code: see UserFrame.
+struct InlinedFrame {
+  std::string function;
+  std::string source_file;
+  uint32_t line = 0;
+};
+
 struct UserFrame {
-  std::string function;     // demangled, innermost inlined function not expanded; "" if not known
+  std::string function;     // demangled, the one that is called; "" if not known
   std::string source_file;  // "" unless line information is wanted and at hand
   uint32_t line = 0;
   UserMap map;           // start == end when no mapping covered the address
   std::string build_id;  // lower-case hex of the file, "" when none
   // The file's own address of it, as nm prints it; not known where there is no file to be had.
   std::optional<uint64_t> vaddr;
+  // What the compiler inlined there, the innermost first, where that is wanted and at hand. The
+  // line above is then that of the outermost of these calls.
+  std::vector<InlinedFrame> inlined;
 };
 
 // Options shared by all users of a UserSymbols.
@@ -96,6 +106,7 @@ struct UserSymbolsOptions {
   std::string root;  // prefix for every path, for tests; "" is the system's root
   std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
   bool lines = false;
+  bool inlines = false;                           // and lines
   bool names = false;                             // keep every name of a function, for code_of()
   uint64_t memory_limit = uint64_t{2} << 30;      // for symbol tables; later files stay unnamed
   uint64_t perf_map_limit = uint64_t{256} << 20;  // for the names of JIT compilers, likewise

@@ -258,6 +258,16 @@ UserFrame UserSymbols::find(uint64_t process, uint64_t address) {
   if (!frame.vaddr) return frame;
   frame.function = elf->function_at(*frame.vaddr);
   SourceLine line = elf->line_at(*frame.vaddr);
+  if (impl_->options.inlines) {
+    std::vector<InlinedCall> calls = elf->inlined_at(*frame.vaddr);
+    if (!calls.empty()) {
+      line = std::move(calls.back().at);
+      if (frame.function.empty()) frame.function = std::move(calls.back().function);
+      calls.pop_back();
+    }
+    for (InlinedCall& call : calls)
+      frame.inlined.push_back({std::move(call.function), std::move(call.at.file), call.at.line});
+  }
   frame.source_file = std::move(line.file);
   frame.line = line.line;
   return frame;

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "fixture.h"
@@ -277,6 +278,53 @@ TEST(Elf, Lines) {
       const UserFrame frame = symbols.find(1, address + bias);
       EXPECT_EQ(frame.source_file + ":" + std::to_string(frame.line), truth) << flags;
     }
+  }
+}
+
+// At each address what addr2line says. In C++, and so that calls lie in blocks and in namespaces.
+TEST(Elf, InlinedCalls) {
+  TempDir dir;
+  std::ofstream(dir / "inlined.cc") << R"(
+    volatile unsigned long sink;
+    namespace deep {
+    struct Thing {
+      unsigned long n;
+      [[gnu::always_inline]] void innermost() const { for (auto i = n; i; --i) sink += i * i; }
+    };
+    [[gnu::always_inline]] inline void middle(unsigned long n) {
+      if (n > 3) { const Thing thing{n}; thing.innermost(); }
+      sink /= 3;
+    }
+    [[gnu::noinline]] void outer(unsigned long n) { middle(n); sink ^= n; middle(n + 1); }
+    }
+    int main() { deep::outer(5); })";
+  for (const char* flags : {"-gdwarf-5", "-gdwarf-4", "-gdwarf-5 -gz"}) {
+    const std::string binary = dir / "inlined";
+    test::sh("g++ -O2 " + std::string(flags) + " -o " + binary + " " + (dir / "inlined.cc"));
+    const auto elf = ElfFile::open(Fd(::open(binary.c_str(), O_RDONLY)), binary, {.lines = true});
+    ASSERT_TRUE(elf);
+    const uint64_t start = test::nm_address(binary, "_ZN4deep5outerEm");
+    size_t deepest = 0;
+    for (uint64_t address = start; (*elf)->function_at(address) == "deep::outer(unsigned long)";
+         ++address) {
+      char command[64];
+      std::snprintf(command, sizeof command, " %llx", static_cast<unsigned long long>(address));
+      std::istringstream truth(test::sh("addr2line -Cif -e " + binary + command));
+      const std::vector<InlinedCall> calls = (*elf)->inlined_at(address);
+      deepest = std::max(deepest, calls.size());
+      for (const InlinedCall& call : calls) {
+        std::string function;
+        std::string line;
+        std::getline(truth, function);
+        std::getline(truth, line);
+        EXPECT_EQ(call.function, function) << command;
+        EXPECT_EQ(call.at.file + ":" + std::to_string(call.at.line), line.substr(0, line.find(' ')))
+            << command;
+      }
+      std::string rest;
+      EXPECT_TRUE(calls.empty() || !std::getline(truth, rest)) << rest << command;
+    }
+    EXPECT_EQ(deepest, 3) << flags;
   }
 }
 
