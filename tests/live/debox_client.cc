@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,7 +107,7 @@ bool says_something(const Fd& memory, const debox_wire_request& asked, uint32_t 
   bool said = false;
   for (size_t i = 1; i < elements; i += stride) {
     const debox_record& r = all[i];
-    said |= r.sequence && !(r.sequence & 1);
+    said |= r.sequence && !(r.sequence & 1) && r.number != SYS_clock_gettime;
     for (uint32_t f = 0; f < std::min<uint32_t>(r.faults, DEBOX_FAULTS); ++f)
       said |= !own.has(r.fault[f].address);
   }

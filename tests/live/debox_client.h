@@ -48,7 +48,8 @@ class OwnPages {
   std::set<std::pair<uint64_t, uint64_t>> ranges_;
 };
 
-// What is in memory that was handed over of calls that ended, and of pages that are not `own`.
+// What is in memory that was handed over of calls that ended (but for asking for the time, which is
+// a system call on some machines), and of pages that are not `own`.
 [[nodiscard]] bool says_something(const Fd& memory, const debox_wire_request& asked,
                                   uint32_t stride, const OwnPages& own);
 
