@@ -10,7 +10,8 @@
 
 #define X32_SYSCALL_BIT 0x40000000
 
-/* Of 64-bit, 32-bit and x32 programs. In another table some are calls of no consequence here. */
+/* execve() in the tables of 64-bit, 32-bit and x32 programs. A number that is another call in another
+ * table only defers learning. */
 static __always_inline bool db_is_exec(__u32 number)
 {
 	switch (number & ~X32_SYSCALL_BIT) {
@@ -25,7 +26,7 @@ static __always_inline bool db_is_exec(__u32 number)
 	return false;
 }
 
-/* The memory that the thread has, unless it is just about to get another. */
+/* Learns the memory that the thread has, but not in an execve(), which replaces it. */
 static __noinline int db_learn_memory(struct db_thread *t, struct task_struct *task)
 {
 	struct pt_regs___kernel *regs;
@@ -40,12 +41,13 @@ static __noinline int db_learn_memory(struct db_thread *t, struct task_struct *t
 }
 
 /*
- * The thread runs: may its records be written? A program that reads them must not get those of one
- * that the thread executes: that may be a set-user-ID one. db_exec() comes when the new program is in
- * place already, and has had page faults; its memory is another before anything of it is there.
+ * Whether the running thread's records may be written. The program that reads them must not see
+ * another one that the thread executes, which may be a set-user-ID program. db_exec() is too late: the
+ * new program is in place by then and has had page faults. The thread's memory is replaced before.
  *
- * The memory is learned at the first opportunity after user space asked, but not in an execve: db_exec()
- * sees the end of one that goes on then, and user space that of one that is over.
+ * db_watch() does not know the memory; the thread's first hook after it learns it. An execve() that
+ * goes on at db_watch() is seen by db_exec() when it ends. User space sees one that ended before,
+ * since it looks at the process after db_watch().
  */
 static __always_inline bool db_may_write(struct db_thread *t, struct task_struct *task)
 {

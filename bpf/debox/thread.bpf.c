@@ -61,7 +61,7 @@ static __always_inline void db_forget(struct db_thread *t)
 	*(volatile __u32 *)&db_tids[t->slot & (DB_SETS * DB_WAYS - 1)] = 0;
 }
 
-/* Nobody reads its records but we, and nobody marks its calls. */
+/* Its records become our own: no program reads them or marks its calls. */
 static __always_inline void db_keep_records(struct db_thread *t)
 {
 	t->area = 0;

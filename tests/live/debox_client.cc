@@ -45,12 +45,26 @@ Fd new_socket() {
   return Fd(socket(AF_UNIX, SOCK_SEQPACKET, 0));  // kept over an execve()
 }
 
-int connect_to(const Fd& socket, const std::string& name) {
+namespace {
+
+// What one of the C library's functions does with an abstract name.
+int with_name(int (*act)(int, const sockaddr*, socklen_t), const Fd& socket,
+              const std::string& name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path + 1, name.data(), name.size());
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  return connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) ? errno : 0;
+  return act(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) ? errno : 0;
+}
+
+}  // namespace
+
+int connect_to(const Fd& socket, const std::string& name) {
+  return with_name(connect, socket, name);
+}
+
+int take_name(const Fd& socket, const std::string& name) {
+  return with_name(bind, socket, name);
 }
 
 debox_wire_request ask_for_all(pid_t tid, uint32_t records) {

@@ -29,6 +29,8 @@ int wait_for(pid_t pid);
 // Who connects is the one that is served, whoever else has the socket. Returns an errno; 0: it is.
 [[nodiscard]] int connect_to(const Fd& socket, const std::string& name);
 
+[[nodiscard]] int take_name(const Fd& socket, const std::string& name);
+
 [[nodiscard]] debox_wire_request ask_for_all(pid_t tid, uint32_t records);
 
 struct Answer {

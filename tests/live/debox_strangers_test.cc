@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -82,9 +81,8 @@ class DeboxStrangersTest : public testing::Test {
   // A copy of a program that another user may execute.
   std::string copy(const char* program) {
     const std::string file = dir_.file(program);
-    std::filesystem::permissions(dir_.path(), std::filesystem::perms(0755));
     std::filesystem::copy_file(find_program(program), file);
-    std::filesystem::permissions(file, std::filesystem::perms(0755));
+    for (const std::string& path : {dir_.path(), file}) EXPECT_EQ(chmod(path.c_str(), 0755), 0);
     return file;
   }
 
@@ -418,12 +416,8 @@ TEST_F(DeboxStrangersTest, ItsNameIsNotForetold) {
   const pid_t now = getpid();
   for (pid_t pid = now; pid < now + 500; ++pid) {
     taken.push_back(new_socket());
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string name = "pkprof-debox-" + std::to_string(pid);
-    std::memcpy(address.sun_path + 1, name.data(), name.size());
-    (void)bind(taken.back().get(), reinterpret_cast<const sockaddr*>(&address),
-               static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size()));
+    const int error = take_name(taken.back(), "pkprof-debox-" + std::to_string(pid));
+    ASSERT_TRUE(error == 0 || error == EADDRINUSE) << std::strerror(error);
   }
   serve();
   EXPECT_EQ(served(nobody), 0);
@@ -438,15 +432,10 @@ TEST_F(DeboxStrangersTest, WhoTakesAProgramsNameDoesNotStopIt) {
   Running program({testnet::sibling("pk_debox"), "--naps", "100"},
                   {.env = {}, .out_path = {}, .before_exec = [&] {
                      const std::string name = DEBOX_WIRE_ATTACHED + std::to_string(getpid());
-                     sockaddr_un address{};
-                     address.sun_family = AF_UNIX;
-                     std::memcpy(address.sun_path + 1, name.data(), name.size());
-                     const auto size =
-                         static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-                     bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size);
-                     listen(listener.get(), 0);
                      waiting.push_back(new_socket());
-                     (void)connect_to(waiting.back(), name);
+                     if (take_name(listener, name) || listen(listener.get(), 0) ||
+                         connect_to(waiting.back(), name))
+                       _exit(99);
                    }});
   EXPECT_EQ(program.wait(4s), 0) << program.err();
 }
