@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds how much of the memory for records. It is the kernel's, whoever asked for it, so there
-// are bounds: for a process, for a user, and in all.
+// Bounds of the memory for records: for a process, for a user, and in all. It is kernel memory that
+// programs without privileges ask for.
 //
-// A program may keep its memory when it is served no more. It counts until it is gone.
+// A program may keep its memory when it is no longer served. Memory counts until it is freed.
 #pragma once
 
 #include <sys/types.h>
@@ -31,12 +31,12 @@ class DeboxRoom {
     uint32_t memory = 0;
   };
 
-  // Is this memory still there?
+  // `is_there` says whether the memory has not been freed.
   explicit DeboxRoom(std::function<bool(uint32_t memory)> is_there)
       : is_there_(std::move(is_there)) {}
 
-  // Whether a holder can have its memory. If not, the error is what to tell it: EDQUOT, its process
-  // or its user has enough; ENOMEM, all together have.
+  // 0 if there is room, else the errno for the program: EDQUOT at the bound of its process or its
+  // user, ENOMEM at that of all.
   [[nodiscard]] int refuses(const Holder& wanted);
   void add(const Holder& holder) { holders_.push_back(holder); }
 

@@ -159,8 +159,8 @@ struct DeboxServer::Impl {
     }
   }
 
-  // The thread is the client's, which has not become a program that its user may not look into (of
-  // one that may not be dumped these files are root's, whoever its user is).
+  // Whether the thread is the client's, and its user may look into it. If the process is not
+  // dumpable, /proc/PID/task/TID/status belongs to root; /proc/PID itself does not tell.
   static bool has_thread(const Client& client, uint32_t tid) {
     struct stat owner{};
     const std::string status =
@@ -203,7 +203,6 @@ struct DeboxServer::Impl {
     off(client, request.tid);
     Thread thread;
     thread.marked = request.mode == DEBOX_MARKED_CALLS;
-    if (!thread.marked && !side.attach_calls()) return EPERM;
     const bool trace = request.parts & DEBOX_PART_TRACE && request.traces && side.traces();
     uint32_t pieces = trace ? (request.traces + DEBOX_TRACES - 1) / DEBOX_TRACES : 0;
     if (!thread.marked && options.wants & DB_TRACE) pieces = std::max<uint32_t>(pieces, DB_PIECES);
@@ -216,6 +215,7 @@ struct DeboxServer::Impl {
       ++threads_refused;
       return error;
     }
+    if (!thread.marked && !side.attach_calls()) return EPERM;
     auto records = side.make_records(1 + stride * request.records);
     if (!records) return ENOMEM;
     holder.memory = records->id;
@@ -242,19 +242,21 @@ struct DeboxServer::Impl {
     }
     client.tids[request.tid] = *tid;
     client.threads[request.tid] = std::move(thread);
-    // It may have ended or become another program up to here. From here on the kernel side sees it.
+    // The thread may have ended or executed another program up to here. The kernel side sees what
+    // comes after side.watch().
     if (!has_thread(client, *tid)) {
       off(client, request.tid);
       return ESRCH;
     }
-    marked += who.wants & DB_MARKED ? 1 : 0;
+    marked += request.mode == DEBOX_MARKED_CALLS;
     memory = std::move(records->memory);
     answer.stride = stride;
     answer.parts = request.parts & (DEBOX_PARTS | (trace ? uint32_t{DEBOX_PART_TRACE} : 0));
     return 0;
   }
 
-  // One request, if there is one, or a step of taking leave. Returns whether there was.
+  // Answers one request, or frees one thread of a client that is gone. Returns whether there was
+  // one.
   bool serve(Client& client) {
     if (!client.fd.valid()) {
       if (!client.threads.empty()) off(client, client.threads.begin()->first);
@@ -291,8 +293,8 @@ struct DeboxServer::Impl {
     return send_answer(client, answer, memory);
   }
 
-  // In turn, and of one user's clients for so long: requests may come faster than they are
-  // answered. Returns whether there is a client that is to take leave.
+  // Answers one request of each client, until its user's time is up: requests may come faster than
+  // they are answered. Returns whether a client that is gone still has threads.
   bool serve_some() {
     std::map<uid_t, uint64_t> spent;
     bool leaving = false;

@@ -19,14 +19,15 @@ namespace pkprof::live {
 
 constexpr uid_t nobody = 65534;
 
-// What a process of another user does, which is root's no more; that it returns is its exit status.
-// What it may look into its user may.
+// Forks a process of another user that runs `act` and exits with what it returns. It is dumpable,
+// as a program that its user started.
 [[nodiscard]] pid_t fork_as(uid_t user, const std::function<int()>& act);
 int wait_for(pid_t pid);
 [[nodiscard]] int run_as(uid_t user, const std::function<int()>& act);
 
 [[nodiscard]] Fd new_socket();
-// Who connects is the one that is served, whoever else has the socket. Returns an errno; 0: it is.
+// The process that connects is the one that is served, whoever else has the socket. Returns an
+// errno, or 0.
 [[nodiscard]] int connect_to(const Fd& socket, const std::string& name);
 
 [[nodiscard]] int take_name(const Fd& socket, const std::string& name);
