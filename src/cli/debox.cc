@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkprof debox.
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +13,7 @@
 #include "cli/terminal.h"
 #include "collect/debox_session.h"
 #include "export/debox_json.h"
+#include "model/file.h"
 #include "report/clean.h"
 #include "report/system_calls_text.h"
 
@@ -40,8 +40,9 @@ class Lines {
       file_ = stdout;
       return {};
     }
-    const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd >= 0) file_ = fdopen(fd, "w");
+    auto fd = open_to_write(path_);
+    if (!fd) return std::unexpected(fd.error());
+    file_ = fdopen(fd->release(), "w");
     if (!file_) return fail_errno(path_);
     return {};
   }

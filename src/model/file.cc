@@ -170,27 +170,49 @@ Result<> replace_file(Place place, std::string_view bytes) {
   return done;
 }
 
-// What is not a file of its own is written to only where those who read are ours.
-Result<> write_directly(const Place& place, std::string_view bytes) {
-  if (place.about.st_uid != 0 && place.about.st_uid != ::geteuid()) {
-    const bool is_fifo = S_ISFIFO(place.about.st_mode);
-    return fail(is_fifo ? "it is another user's FIFO" : "it is another user's device");
+// What another user put there, or reads, is not for us to write to: neither a file in a shared
+// folder, which the kernel does not open for writing either, nor a FIFO or a device anywhere.
+Result<> check_ours(const Place& place) {
+  if (!place.file.valid()) return {};
+  if (S_ISDIR(place.about.st_mode)) return fail(std::strerror(EISDIR));
+  if (S_ISREG(place.about.st_mode)) {
+    if (!is_planted(place.directory.get(), place.about)) return {};
+    return fail("it is another user's file in a folder that others write to");
   }
-  const Fd fd(::open(own_link(place.file.get()).c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
+  if (place.about.st_uid == 0 || place.about.st_uid == ::geteuid()) return {};
+  const bool is_fifo = S_ISFIFO(place.about.st_mode);
+  return fail(is_fifo ? "it is another user's FIFO" : "it is another user's device");
+}
+
+Result<Fd> open_known(const Place& place) {
+  Fd fd(::open(own_link(place.file.get()).c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
   if (!fd.valid()) return fail(std::strerror(errno));
-  return write_all(fd.get(), bytes);
+  return fd;
 }
 
 Result<> write_to(const std::string& path, std::string_view bytes) {
   if (const int fd = descriptor_of(path); fd >= 0) return write_all(fd, bytes);
   Result<Place> place = follow(path);
   if (!place) return std::unexpected(place.error());
-  if (S_ISDIR(place->about.st_mode)) return fail(std::strerror(EISDIR));
-  if (place->file.valid() && !S_ISREG(place->about.st_mode)) return write_directly(*place, bytes);
-  // The kernel does not open another user's file in a shared folder for writing, either.
-  if (place->file.valid() && is_planted(place->directory.get(), place->about))
-    return fail("it is another user's file in a folder that others write to");
-  return replace_file(std::move(*place), bytes);
+  if (auto ours = check_ours(*place); !ours) return ours;
+  if (!place->file.valid() || S_ISREG(place->about.st_mode))
+    return replace_file(std::move(*place), bytes);
+  const Result<Fd> fd = open_known(*place);
+  if (!fd) return std::unexpected(fd.error());
+  return write_all(fd->get(), bytes);
+}
+
+Result<Fd> open_place(const std::string& path) {
+  const Result<Place> place = follow(path);
+  if (!place) return std::unexpected(place.error());
+  if (auto ours = check_ours(*place); !ours) return std::unexpected(ours.error());
+  // A second name may be another user's doing, and the first one root's.
+  if (S_ISREG(place->about.st_mode) && place->about.st_nlink > 1) return fail("it has other names");
+  if (place->file.valid()) return open_known(*place);
+  Fd fd(::openat(place->directory.get(), place->name.c_str(),
+                 O_WRONLY | O_CREAT | O_EXCL | O_NOCTTY | O_CLOEXEC, new_file_mode));
+  if (!fd.valid()) return fail(std::strerror(errno));
+  return fd;
 }
 
 }  // namespace
@@ -217,6 +239,12 @@ Result<> write_file(const std::string& path, std::string_view bytes) {
   const Result<> written = write_to(path, bytes);
   if (!written) return std::unexpected(written.error().in("writing " + path));
   return {};
+}
+
+Result<Fd> open_to_write(const std::string& path) {
+  Result<Fd> opened = open_place(path);
+  if (!opened) return std::unexpected(opened.error().in("writing " + path));
+  return opened;
 }
 
 Result<std::string> read_file(const std::string& path, size_t limit) {

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace pkprof {
@@ -23,6 +24,10 @@ namespace pkprof {
 // "-", /dev/stdout, /dev/stderr and /dev/fd/N mean the open descriptor, not a file to replace. A
 // symbolic link keeps pointing where it does. The sentence of a failure names `path`.
 [[nodiscard]] Result<> write_file(const std::string& path, std::string_view bytes);
+
+// For what is written bit by bit: the file that is there as it is, or a new one, with the same
+// care.
+[[nodiscard]] Result<Fd> open_to_write(const std::string& path);
 
 // Whether another user may have put `entry`, of the open directory, where we look for ours: in a
 // shared folder (sticky, writable for others) it is neither ours nor the folder's owner's.
