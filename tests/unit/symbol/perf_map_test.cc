@@ -199,7 +199,8 @@ TEST_F(JitFile, ReadByBlocksIsTheSame) {
   const auto whole = PerfMap::parse(text);
   EXPECT_EQ(map->size(), whole.size());
   EXPECT_EQ(map->malformed(), 0U);
-  for (uint64_t at = 0; at < 60'000 * 16; at += 8) ASSERT_EQ(map->find(at), whole.find(at));
+  for (uint64_t at = 0; at < uint64_t{60'000} * 16; at += 8)
+    ASSERT_EQ(map->find(at), whole.find(at));
   for (const uint64_t at : {0xf0000000, 0xf1000000, 0xf2000000}) {
     EXPECT_EQ(map->find(at), whole.find(at));
     EXPECT_NE(map->find(at), "");
