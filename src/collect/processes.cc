@@ -241,8 +241,10 @@ void Processes::note(uint64_t label, const pk_label& info, const std::string& ex
   const bool fresh = !known_.contains(label);
   Known& k = known_[label];
   if (fresh) k.cgroup = name("");
-  if (fresh || info.exec_id != k.info.exec_id) k.first_comm = name(text_of(info.first_comm));
-  if (fresh || info.seen >= k.info.seen) k.info = info;
+  if (fresh || info.seen >= k.info.seen) {
+    if (fresh || info.exec_id != k.info.exec_id) k.first_comm = name(text_of(info.first_comm));
+    k.info = info;
+  }
   if (info.flags & PK_LABEL_KTHREAD) return;
   if (k.instance == SIZE_MAX) {
     k.instance = instance_of(info);
@@ -351,7 +353,7 @@ void Processes::forget_names() {
   std::unordered_set<Name> used;
   for (const Instance& instance : instances_)
     for (const Image& image : instance.images) used.insert({image.exe, image.comm});
-  for (const auto& [label, known] : known_) used.insert(known.cgroup);
+  for (const auto& [label, known] : known_) used.insert({known.cgroup, known.first_comm});
   std::erase_if(names_, [&](const std::string& text) { return !used.contains(&text); });
   names_needed_ = names_.size();
 }

@@ -4,7 +4,9 @@
 #include "model/file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,8 +52,9 @@ int descriptor_of(std::string_view path) {
 struct Place {
   Fd directory;
   std::string name;
-  Fd file;              // as O_PATH opens it; not valid where there is none
-  struct stat about{};  // of the file
+  Fd file;                // as O_PATH opens it; not valid where there is none
+  struct stat about{};    // of the file
+  bool is_magic = false;  // reached by a link of /proc's: what is open there, whatever its name
 };
 
 // Relative paths begin at `from`.
@@ -71,6 +74,15 @@ Result<Place> place_of(int from, const std::string& path) {
   return place;
 }
 
+// /proc/self/fd/1, to which /dev/stdout leads: the kernel alone can follow it.
+Result<Place> follow_magic(Place place) {
+  Fd file(::openat(place.directory.get(), place.name.c_str(), O_PATH | O_CLOEXEC));
+  if (!file.valid() || ::fstat(file.get(), &place.about) != 0) return fail(std::strerror(errno));
+  place.file = std::move(file);
+  place.is_magic = true;
+  return place;
+}
+
 // Where a chain of symbolic links leads, also when nothing is there yet. A link of another user in
 // a shared folder is refused, as the kernel does where fs.protected_symlinks is on.
 Result<Place> follow(const std::string& path) {
@@ -78,6 +90,9 @@ Result<Place> follow(const std::string& path) {
   Result<Place> place = place_of(AT_FDCWD, path);
   for (int i = 0; i < most_links; ++i) {
     if (!place || !S_ISLNK(place->about.st_mode)) return place;
+    struct statfs of{};
+    if (::fstatfs(place->file.get(), &of) == 0 && of.f_type == PROC_SUPER_MAGIC)
+      return follow_magic(std::move(*place));
     if (is_planted(place->directory.get(), place->about))
       return fail("it is another user's link in a folder that others write to");
     std::string target(PATH_MAX, '\0');
@@ -195,7 +210,7 @@ Result<> write_to(const std::string& path, std::string_view bytes) {
   Result<Place> place = follow(path);
   if (!place) return std::unexpected(place.error());
   if (auto ours = check_ours(*place); !ours) return ours;
-  if (!place->file.valid() || S_ISREG(place->about.st_mode))
+  if (!place->is_magic && (!place->file.valid() || S_ISREG(place->about.st_mode)))
     return replace_file(std::move(*place), bytes);
   const Result<Fd> fd = open_known(*place);
   if (!fd) return std::unexpected(fd.error());
@@ -203,6 +218,11 @@ Result<> write_to(const std::string& path, std::string_view bytes) {
 }
 
 Result<Fd> open_place(const std::string& path) {
+  if (const int given = descriptor_of(path); given >= 0) {
+    Fd fd(::fcntl(given, F_DUPFD_CLOEXEC, 0));
+    if (!fd.valid()) return fail(std::strerror(errno));
+    return fd;
+  }
   const Result<Place> place = follow(path);
   if (!place) return std::unexpected(place.error());
   if (auto ours = check_ours(*place); !ours) return std::unexpected(ours.error());

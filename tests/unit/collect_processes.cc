@@ -129,11 +129,31 @@ TEST_F(ProcessesTest, AProcessThatNamesItself) {
   met(310, 2, "between");  // of another CPU, told late
   EXPECT_EQ(names(), "worker program");
   met(330, 3, "next");
+  met(325, 2, "late");
   EXPECT_EQ(names(), "next next");
   ProcessEvent exec = event(ProcessEvent::Kind::exec, 340);
   exec.comm = "last";
   processes_.add_events({exec});
   EXPECT_EQ(names(), "last last");
+}
+
+// More names than are kept of programs that come and go.
+TEST_F(ProcessesTest, TheFirstNameIsKeptWhileOthersAreForgotten) {
+  pk_label info{};
+  info.pid = kPid;
+  info.seen = 300;
+  info.exec_id = 2;
+  std::strcpy(info.comm, "worker");
+  std::strcpy(info.first_comm, "a-first-name");
+  processes_.add_label(kLabel, info);
+  for (uint64_t i = 0; i < 40'000; ++i) {
+    ProcessEvent exec = event(ProcessEvent::Kind::exec, 400 + i);
+    exec.pid = kPid + 1;
+    exec.comm = "program-" + std::to_string(i);
+    processes_.add_events({exec});
+    if (i % 1000 == 0) processes_.bury();
+  }
+  EXPECT_EQ(processes_.label_of(kLabel).first_comm, "a-first-name");
 }
 
 // A process's first thread may end long before the others.

@@ -116,8 +116,24 @@ TEST_F(File, StandardOutputKeepsItsFile) {
   const std::string name = "/dev/fd/" + std::to_string(file);
   EXPECT_TRUE(write_file(name, "one "));
   EXPECT_TRUE(write_file(name, "two"));
+  const Result<Fd> opened = open_to_write(name);
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(write(opened->get(), " three", 6), 6);
+  // By way of a link, as /dev/stdout is one, it is what is open there that is written to.
+  fs::create_symlink("/proc/self/fd/" + std::to_string(file), path("link"));
+  EXPECT_TRUE(write_file(path("link"), "ONE"));
+  EXPECT_TRUE(open_to_write(path("link")));
+  EXPECT_TRUE(fs::is_symlink(path("link")));
   close(file);
-  EXPECT_EQ(contents(path("out")), "one two");
+  EXPECT_EQ(contents(path("out")), "ONE two three");
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  fs::create_symlink("/proc/self/fd/" + std::to_string(ends[1]), path("to-pipe"));
+  EXPECT_TRUE(write_file(path("to-pipe"), "through"));
+  close(ends[1]);
+  char got[16] = {};
+  EXPECT_EQ(read(ends[0], got, sizeof(got)), 7);
+  close(ends[0]);
 }
 
 // A disk that is full, played by a limit on the size of files; in a child, since it is for good.
