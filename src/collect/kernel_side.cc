@@ -191,8 +191,16 @@ Result<> KernelSide::Impl::open_and_load(const KernelFacts& facts) {
     culprits.push_back({log.refused_program(), -err});
   else
     culprits = loader.load();
+  // Some kernels let nothing be attached to functions. Who may load no program for a tracepoint may
+  // load none at all.
+  const auto is_of_functions = [&](const std::string& name) {
+    return name.starts_with("pk_call_fentry") || name.starts_with("pk_call_multi") ||
+           std::ranges::any_of(hooks,
+                               [&](const Hook* h) { return h->function && h->program == name; });
+  };
   for (const ProgramLoader::Refused& culprit : culprits) {
-    if (culprit.program.empty() || culprit.program == "pk_sample" || culprit.error == EPERM ||
+    const bool may_not = culprit.error == EPERM && !is_of_functions(culprit.program);
+    if (culprit.program.empty() || culprit.program == "pk_sample" || may_not ||
         is_shortage(culprit.error))
       return fail(log.explain("loading the kernel side", culprit.error));
     refused.insert(culprit.program);
