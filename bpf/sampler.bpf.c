@@ -125,10 +125,15 @@ static __always_inline void pk_leave_gap(struct pk_cpu *c, struct pk_charge *cha
 	charge->ns = period;
 }
 
-/* Time in which this CPU did not run, though it had work: the host's kernel says how much. */
-static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charge *charge)
+/*
+ * Time in which this CPU did not run, though it had work: the host's kernel says how much. A halted
+ * CPU that is to wake waits for the host, too, which is idle time to the kernel. So it is off
+ * whichever there is more of, first.
+ */
+static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charge *charge,
+					       __u64 *idle_ns)
 {
-	__u64 at = c->percpu + config.cpustat, stolen = 0, took, of_gap;
+	__u64 at = c->percpu + config.cpustat, stolen = 0, took, left, off;
 	struct pk_key *key;
 
 	if (!c->percpu || !config.cpustat)
@@ -137,14 +142,24 @@ static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charg
 	bpf_probe_read_kernel(&stolen, sizeof(stolen), (void *)at);
 	stolen++; /* 0: not seen yet */
 	took = c->steal ? stolen - c->steal : 0;
-	if (took > charge->ns + c->gap_ns)
-		took = charge->ns + c->gap_ns; /* the rest is off the next one */
+	if (took > charge->ns + *idle_ns + c->gap_ns)
+		took = charge->ns + *idle_ns + c->gap_ns; /* the rest is off the next one */
 	c->steal = c->steal ? c->steal + took : stolen;
 	if (likely(!took))
 		return;
-	of_gap = took < c->gap_ns ? took : c->gap_ns;
-	c->gap_ns -= of_gap;
-	charge->ns -= took - of_gap;
+	left = took;
+	off = left < c->gap_ns ? left : c->gap_ns;
+	c->gap_ns -= off;
+	left -= off;
+	if (*idle_ns > charge->ns) {
+		off = left < *idle_ns ? left : *idle_ns;
+		*idle_ns -= off;
+		charge->ns -= left - off;
+	} else {
+		off = left < charge->ns ? left : charge->ns;
+		charge->ns -= off;
+		*idle_ns -= left - off;
+	}
 	key = pk_fresh_key();
 	key->ran_on = PK_HOST;
 	key->served = PK_HOST;
@@ -319,7 +334,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	pk_learn_percpu(c, task);
 	pk_take_off_interrupts(c, charge, now);
 	idle_ns = pk_take_off_idle(c, charge, &idle_until);
-	pk_take_off_stolen(c, charge);
+	pk_take_off_stolen(c, charge, &idle_ns);
 	pk_leave_gap(c, charge);
 	charge->ns += c->carried_ns;
 	c->carried_ns = 0;
