@@ -136,20 +136,21 @@ bool KernelSide::enabled() const {
 std::vector<uint32_t> KernelSide::sample_returned() {
   Impl& m = *impl_;
   std::vector<uint32_t> returned;
-  if (!m.skeleton->bss->started) return returned;
   for (uint32_t cpu = 0; cpu < m.cpus; ++cpu) {
     pk_cpu& c = m.per_cpu()[cpu];
     const uint32_t gone = times_gone(c);
     if (gone == c.opened || gone != c.came) continue;
-    const uint64_t from = std::max<uint64_t>(c.gone_since, m.started);
-    const uint64_t idle_ns = m.is_sampled(cpu) ? m.idle_tail_of(cpu, from) : 0;
+    uint64_t idle_ns = 0;
+    if (enabled() && m.is_sampled(cpu))
+      idle_ns = m.idle_tail_of(cpu, std::max<uint64_t>(c.gone_since, m.started));
     // One that cannot be opened now is tried again.
     if (const auto opened = m.open_clock(cpu); !opened || !*opened) continue;
     const uint64_t now = monotonic_ns();
     Impl::begin_anew(c, now);
     std::atomic_ref(c.opened).store(gone);
     const auto at = std::ranges::find(m.sampled, cpu) - m.sampled.begin();
-    ioctl(m.samplers[static_cast<size_t>(at)].get(), PERF_EVENT_IOC_ENABLE, 0);
+    // In a pause it is started with the others.
+    if (enabled()) ioctl(m.samplers[static_cast<size_t>(at)].get(), PERF_EVENT_IOC_ENABLE, 0);
     m.idle_before_ns += idle_ns;
     m.absences.push_back({.cpu = cpu,
                           .from = m.time.at(c.gone_since),

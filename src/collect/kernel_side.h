@@ -87,8 +87,8 @@ class KernelSide {
   size_t rest(uint32_t which);
   // Counting begins, or goes on.
   Result<> enable();
-  // Opens the clocks of CPUs that have come back, or come for the first time, while it goes on;
-  // says which.
+  // Opens the clocks of CPUs that have come back, or come for the first time, also in a pause; says
+  // which.
   std::vector<uint32_t> sample_returned();
   // What there is to say of CPUs that were away in this time, a part of the recording, for
   // Meta::degraded.

@@ -38,7 +38,9 @@ uint32_t proc_process(uint32_t tid) {
 }
 
 std::optional<ProcStat> proc_stat(uint32_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+  // The thread's own: for the whole process the kernel adds up the times of all its threads.
+  const std::string number = std::to_string(pid);
+  std::ifstream in("/proc/" + number + "/task/" + number + "/stat");
   std::string text;
   std::getline(in, text);
   const size_t open = text.find('(');

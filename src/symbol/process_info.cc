@@ -38,7 +38,9 @@ void read_status_line(std::string_view line, ProcessInfo& info) {
 }  // namespace
 
 uint64_t process_start_time(uint32_t pid) {
-  const auto stat = read_proc_file("/proc/" + std::to_string(pid) + "/stat", max_text);
+  // The thread's own: for the whole process the kernel adds up the times of all its threads.
+  const std::string number = std::to_string(pid);
+  const auto stat = read_proc_file("/proc/" + number + "/task/" + number + "/stat", max_text);
   if (!stat) return 0;
   // Field 22; comm, the second, may hold anything, but its closing parenthesis is the last.
   std::string_view rest = *stat;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPUs that go offline and come back while they are recorded. In guests alone: a CPU that is gone
 // is gone for everyone on the machine.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -55,9 +57,11 @@ class HotplugTest : public testing::Test {
     EXPECT_EQ(report.cpus, 2);
     return report;
   }
-  [[nodiscard]] Report record(const std::string& script) const {
-    const Finished done =
-        run_pkprof({"record", "-a", "-o", dir_.file("profile"), "--", "sh", "-c", script});
+  [[nodiscard]] Report record(const std::string& script, const Argv& how = {}) const {
+    Argv argv = {"record", "-a", "-o", dir_.file("profile")};
+    argv.insert(argv.end(), how.begin(), how.end());
+    argv.insert(argv.end(), {"--", "sh", "-c", script});
+    const Finished done = run_pkprof(argv);
     EXPECT_EQ(done.status, 0) << done.err;
     return report_of(dir_.file("profile"));
   }
@@ -101,6 +105,31 @@ TEST_F(HotplugTest, ACpuThatComesLaterIsTakenIn) {
   expect_said(report, "was offline for a while: ");
   expect_seconds(report.unclaimed_ns("unsampled"), 3, 3 + late);
   expect_seconds(hogs_ns(report), 8 - late, 8.5);
+}
+
+// Nothing is watched between two windows, so it is gone in some and not in others.
+TEST_F(HotplugTest, InWindows) {
+  const Report report = record("sleep 1; " + turn("0") + "sleep 6; " + turn("1") + burn("40"),
+                               {"--budget", "30", "-F", "3989"});
+  EXPECT_LT(report.watched, 1);
+  expect_said(report, "was offline for a while: ");
+  expect_seconds(hogs_ns(report), 1, 45);
+}
+
+// It goes while nothing is recorded, and comes back then or later.
+TEST_F(HotplugTest, InAPause) {
+  const std::string fifo = dir_.file("commands");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const Fd held(open(fifo.c_str(), O_RDWR | O_CLOEXEC));
+  const auto say = [&](const char* word) {
+    return std::string("echo ") + word + " > " + fifo + "; ";
+  };
+  const std::string away = say("disable") + "sleep 1; " + turn("0") + "sleep 2; ";
+  const Report report = record(burn("3") + away + turn("1") + say("enable") + burn("5") + away +
+                                   say("enable") + "sleep 3; " + turn("1") + burn("5"),
+                               {"--control", "fifo:" + fifo});
+  expect_said(report, "was offline for a while: ");
+  expect_seconds(hogs_ns(report), 13 - 2 * late, 13.5);
 }
 
 // Its turns before and after, and none that lasts from before to after.
