@@ -263,6 +263,25 @@ static __always_inline bool pk_is_steering(__u64 function)
 			    function == addresses.known[PK_KNOWN_STEER_BACK]);
 }
 
+/*
+ * A CPU that wakes a process of another one: for the process, whose own structure the call lies in.
+ * Of several at once the kernel names the first. The kernel's threads are woken for someone else.
+ */
+static __always_inline struct task_struct *pk_woken_by_call(__u64 node)
+{
+	struct task_struct *task;
+
+	if (!bpf_core_field_exists(struct task_struct, wake_entry))
+		return NULL;
+	task = (void *)(node - bpf_core_field_offset(struct task_struct, wake_entry));
+	return BPF_CORE_READ(task, flags) & PF_KTHREAD ? NULL : task;
+}
+
+static __always_inline bool pk_is_waking(__u64 function)
+{
+	return function && function == addresses.known[PK_KNOWN_WAKE];
+}
+
 /* The verifier takes no pointer to a function from a typed argument: hence raw ones. */
 SEC("?raw_tp/csd_queue_cpu")
 int pk_csd_queue(struct bpf_raw_tracepoint_args *ctx)
@@ -270,26 +289,11 @@ int pk_csd_queue(struct bpf_raw_tracepoint_args *ctx)
 	struct pk_cpu *c = pk_interrupt_hook();
 	__u64 function = ctx->args[2], csd = ctx->args[3];
 
+	if (pk_is_waking(function) && pk_woken_by_call(csd))
+		return 0;
 	pk_note(pk_call_object(csd),
 		pk_is_steering(function) ? pk_network_object() : pk_party_now(c));
 	return 0;
-}
-
-/*
- * Where a softirq wakes a process of another CPU, whom it works for may not be known when it asks
- * that CPU to; but the process is, whose own structure the call lies in. Of several at once the
- * kernel names the first.
- */
-static __always_inline __u64 pk_woken_by_call(__u64 node)
-{
-	__u64 task;
-
-	if (!bpf_core_field_exists(struct task_struct, wake_entry))
-		return 0;
-	task = node - bpf_core_field_offset(struct task_struct, wake_entry);
-	if (BPF_CORE_READ((struct task_struct *)task, flags) & PF_KTHREAD)
-		return 0;
-	return pk_label_of_task(task);
 }
 
 /* An idle CPU may look for such calls by itself, with no interrupt. */
@@ -298,8 +302,7 @@ int pk_csd_entry(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct pk_cpu *c = pk_interrupt_hook();
 	__u64 function = ctx->args[0], csd = ctx->args[1];
-	__u8 basis = PK_BASIS_QUEUER;
-	__u64 party;
+	struct task_struct *woken = NULL;
 
 	if (!c->irq_since) {
 		if (bpf_get_current_task_btf()->pid)
@@ -307,12 +310,12 @@ int pk_csd_entry(struct bpf_raw_tracepoint_args *ctx)
 		pk_begin(c, PK_EXACT_CALL, 0);
 		c->irq.number = PK_CALL_POLLED;
 	}
-	party = pk_noted(pk_call_object(csd));
-	if (!party && function && function == addresses.known[PK_KNOWN_WAKE]) {
-		party = pk_woken_by_call(csd);
-		basis = PK_BASIS_OWNER;
-	}
-	pk_turn_to(c, function, party, basis);
+	if (pk_is_waking(function))
+		woken = pk_woken_by_call(csd);
+	if (woken)
+		pk_turn_to(c, function, pk_label_of_task((__u64)woken), PK_BASIS_OWNER);
+	else
+		pk_turn_to(c, function, pk_noted(pk_call_object(csd)), PK_BASIS_QUEUER);
 	return 0;
 }
 
@@ -337,12 +340,12 @@ int BPF_PROG(pk_call_wake, int cpu, struct llist_node *list)
 	struct pk_cpu *c = pk_interrupt_hook();
 	__u64 node = (__u64)list - bpf_core_field_offset(struct __call_single_node, llist);
 	__u32 flags = BPF_CORE_READ((struct __call_single_node *)node, u_flags);
-	__u64 party;
+	struct task_struct *woken;
 
 	if ((flags & CSD_FLAG_TYPE_MASK) != CSD_TYPE_TTWU)
 		return 0;
-	party = pk_woken_by_call(node);
-	pk_vote_for_calls(c, party ? party : PK_KERNEL);
+	woken = pk_woken_by_call(node);
+	pk_vote_for_calls(c, woken ? pk_label_of_task((__u64)woken) : PK_KERNEL);
 	return 0;
 }
 

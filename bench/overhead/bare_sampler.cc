@@ -3,11 +3,12 @@
 // on it a BPF program that returns at once. What it costs is what any sampler at that frequency
 // costs on this machine; what pkprof costs beyond is pkprof's own.
 //
-//   bare_sampler HZ [NS]
+//   bare_sampler HZ [NS [TRACEPOINT...]]
 //
 // samples until SIGINT or SIGTERM; prints "ready" once it does. With NS (0: not) the program waits
 // for so long, and does nothing else: what it costs to be interrupted for as long as some other
-// sampler's samples take, whatever it does in the time.
+// sampler's samples take, whatever it does in the time. On the tracepoints a program that returns
+// at once is attached, too: what hooks there cost, whatever they do. One named twice has two.
 //
 // The program is a few instructions, so it is given as such: no compiler, no object file.
 #include <bpf/bpf.h>
@@ -63,10 +64,9 @@ std::vector<bpf_insn> program_code(unsigned long wait_ns) {
   return code;
 }
 
-Fd load_program(unsigned long wait_ns) {
+Fd load_program(bpf_prog_type type, unsigned long wait_ns) {
   const std::vector<bpf_insn> code = program_code(wait_ns);
-  Fd program(
-      bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "bare", "GPL", code.data(), code.size(), nullptr));
+  Fd program(bpf_prog_load(type, "bare", "GPL", code.data(), code.size(), nullptr));
   if (!program.valid()) die("loading the program");
   return program;
 }
@@ -96,7 +96,8 @@ int main(int argc, char** argv) {
   const unsigned long hz = argc >= 2 ? std::strtoul(argv[1], nullptr, 10) : 0;
   const unsigned long wait_ns = argc >= 3 ? std::strtoul(argv[2], nullptr, 10) : 0;
   if (hz == 0 || wait_ns > longest_wait_ns) {
-    std::fprintf(stderr, "usage: bare_sampler HZ [NS, at most %lu]\n", longest_wait_ns);
+    std::fprintf(stderr, "usage: bare_sampler HZ [NS, at most %lu [TRACEPOINT...]]\n",
+                 longest_wait_ns);
     return 2;
   }
   const rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
@@ -107,13 +108,19 @@ int main(int argc, char** argv) {
   sigaddset(&ends, SIGTERM);
   sigprocmask(SIG_BLOCK, &ends, nullptr);
 
-  const Fd program = load_program(wait_ns);
+  const Fd program = load_program(BPF_PROG_TYPE_PERF_EVENT, wait_ns);
   std::vector<Fd> events;
   for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu) {
     Fd event = sample(cpu, hz, program);
     if (event.valid()) events.push_back(std::move(event));
   }
   if (events.empty()) die("no CPU could be sampled");
+  std::vector<Fd> hooks;  // each its own program: the kernel does not run one twice at a place
+  for (int i = 3; i < argc; ++i) {
+    const Fd hook = load_program(BPF_PROG_TYPE_RAW_TRACEPOINT, 0);
+    hooks.emplace_back(bpf_raw_tracepoint_open(argv[i], hook.get()));
+    if (!hooks.back().valid()) die(argv[i]);
+  }
   std::puts("ready");
   std::fflush(stdout);
   int signal = 0;
