@@ -24,6 +24,10 @@ load=tcp-rr rounds=10 seconds=2 variants=bare,hooks,pkprof,perf
 bin=$(dirname "${BASH_SOURCE[0]}")/../build/release
 parse_options "load rounds seconds variants bin" "$@"
 bin=$(realpath "$bin")
+if [[ ,$variants, == *,perf,* ]] && ! command -v perf >/dev/null; then
+  echo "perf is not installed: leave it out with --variants bare,hooks,pkprof" >&2
+  exit 1
+fi
 
 work=$(mktemp -d)
 profiler=''

@@ -125,6 +125,15 @@ static __always_inline void pk_leave_gap(struct pk_cpu *c, struct pk_charge *cha
 	charge->ns = period;
 }
 
+/* Takes up to so much off; returns what is left to be taken off something else. */
+static __always_inline __u64 pk_take_off(__u64 *from, __u64 ns)
+{
+	__u64 off = ns < *from ? ns : *from;
+
+	*from -= off;
+	return ns - off;
+}
+
 /*
  * Time in which this CPU did not run, though it had work: the host's kernel says how much. A halted
  * CPU that is to wake waits for the host, too, which is idle time to the kernel. So it is off
@@ -133,7 +142,7 @@ static __always_inline void pk_leave_gap(struct pk_cpu *c, struct pk_charge *cha
 static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charge *charge,
 					       __u64 *idle_ns)
 {
-	__u64 at = c->percpu + config.cpustat, stolen = 0, took, left, off;
+	__u64 at = c->percpu + config.cpustat, stolen = 0, took, left;
 	struct pk_key *key;
 
 	if (!c->percpu || !config.cpustat)
@@ -147,19 +156,11 @@ static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charg
 	c->steal = c->steal ? c->steal + took : stolen;
 	if (likely(!took))
 		return;
-	left = took;
-	off = left < c->gap_ns ? left : c->gap_ns;
-	c->gap_ns -= off;
-	left -= off;
-	if (*idle_ns > charge->ns) {
-		off = left < *idle_ns ? left : *idle_ns;
-		*idle_ns -= off;
-		charge->ns -= left - off;
-	} else {
-		off = left < charge->ns ? left : charge->ns;
-		charge->ns -= off;
-		*idle_ns -= left - off;
-	}
+	left = pk_take_off(&c->gap_ns, took);
+	if (*idle_ns > charge->ns)
+		left = pk_take_off(idle_ns, left);
+	left = pk_take_off(&charge->ns, left);
+	pk_take_off(idle_ns, left);
 	key = pk_fresh_key();
 	key->ran_on = PK_HOST;
 	key->served = PK_HOST;
