@@ -35,4 +35,25 @@ class Records {
   std::vector<nlohmann::json> all_;
 };
 
+inline uint64_t number(const nlohmann::json& of, const char* name) {
+  return of.at(name).get<uint64_t>();
+}
+
+// Where it waited for what it was to wait for: it may have met a lock besides, which is soon had.
+inline nlohmann::json expect_sleep(const nlohmann::json& record, const std::string& place) {
+  nlohmann::json found;
+  uint64_t total = 0;
+  for (const nlohmann::json& sleep : record.at("sleeps")) {
+    total += number(sleep, "total_ns");
+    if (sleep.at("place").get<std::string>().find(place) != std::string::npos) found = sleep;
+  }
+  EXPECT_EQ(total, number(record, "asleep_ns"));
+  EXPECT_GE(number(record, "wall_ns"), number(record, "asleep_ns") + number(record, "runnable_ns"));
+  EXPECT_TRUE(found.is_object()) << place << " " << record;
+  if (!found.is_object()) return found;
+  EXPECT_EQ(number(found, "count"), 1) << record;
+  EXPECT_EQ(number(found, "total_ns"), number(found, "longest_ns"));
+  return found;
+}
+
 }  // namespace pkprof::live
