@@ -160,7 +160,8 @@ TEST_F(DiskTest, SmallFilesAndTheirJournal) {
 TEST_F(DiskTest, PastThePageCache) {
   have_disk({.direct = true});
   if (IsSkipped()) return;
-  const int one = use("one", {"--mode", "direct", "--rate", "100", "--threads", "3", "--at-random"});
+  const int one =
+      use("one", {"--mode", "direct", "--rate", "100", "--threads", "3", "--at-random"});
   const int other = use("other", {"--mode", "direct", "--rate", "100", "--at-random"});
   const Observed seen =
       measure("O_DIRECT writing, 3:1", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
