@@ -309,6 +309,11 @@ static __always_inline int pk_net_sample_packet(struct pk_cpu *c, struct pk_plac
 	pk_net_arm(c, place, charge, PK_PHASE_PACKET);
 	c->untold = !told && !passed_on;
 	pk_net_address(c, c->skb, false);
+	/* Which fragments belong together the hooks alone tell, whether or not one names the socket. */
+	if (c->datagram) {
+		c->stats.needed_packets++;
+		c->untold = 0;
+	}
 	if (place->at & PK_AT_DELIVER)
 		c->shared = 0; /* already in the delivery to one of them */
 	return 0;
