@@ -291,12 +291,16 @@ struct vm_area_struct {
 };
 
 typedef struct {
+	__s64 counter;
+} atomic64_t;
+
+typedef struct {
+	atomic64_t tlb_gen;
 	void *vdso;
 } mm_context_t;
 
 struct mm_struct {
 	struct maple_tree mm_mt;
-	int map_count;
 	unsigned long exec_vm;
 	struct file *exe_file;
 	mm_context_t context;

@@ -111,6 +111,14 @@ static __always_inline bool pk_tell_area(struct pk_mapper *m, struct vm_area_str
 	return true;
 }
 
+/* How frames say that they lie in that file; 0: not at all, also where addresses are longer. */
+static __always_inline __u64 pk_file_of_frames(__u64 file, __u64 start)
+{
+	if (file == PK_FILE_NONE || start >> PK_FRAME_FILE_SHIFT)
+		return 0;
+	return PK_FRAME_IN_FILE | (file & PK_FRAME_FILE_MASK) << PK_FRAME_FILE_SHIFT;
+}
+
 struct pk_frames {
 	struct pk_stack *stack;
 	struct pk_mapper *m;
@@ -128,8 +136,10 @@ static long pk_tell_frame(__u32 i, struct pk_frames *f)
 		return 1;
 	address = f->stack->ip[i] - (i ? 1 : 0); /* a call may be the last thing in its function */
 	for (k = 0; k < PK_RANGES; k++) {
-		if (address - m->range[k].start < m->range[k].length)
+		if (address - m->range[k].start < m->range[k].length) {
+			f->stack->ip[i] |= m->range[k].file;
 			return 0;
+		}
 	}
 	if (m->walks >= PK_MOST_WALKS)
 		return 1;
@@ -142,6 +152,7 @@ static long pk_tell_frame(__u32 i, struct pk_frames *f)
 	if (address < start || address >= m->mapping.end)
 		return 0;
 	m->key.start = start;
+	m->mapping.file = PK_FILE_NONE;
 	if (BPF_CORE_READ(area, vm_flags) & VM_EXEC && !pk_tell_area(m, area)) {
 		m->lost++;
 		return 0;
@@ -149,26 +160,26 @@ static long pk_tell_frame(__u32 i, struct pk_frames *f)
 	at = m->next++ & (PK_RANGES - 1);
 	m->range[at].start = start;
 	m->range[at].length = m->mapping.end - start;
+	m->range[at].file = pk_file_of_frames(m->mapping.file, start);
+	f->stack->ip[i] |= m->range[at].file;
 	return 0;
 }
 
-/* After so long it is looked up again: something else may be mapped there, and nothing show it. */
-#define PK_RANGES_HOLD_NS 200000000
-
-/* `now`: as of the CPU's last sample, or this one. To ask for the time costs as much as the rest. */
+/*
+ * Where anything that was sampled is no longer mapped, or somewhere else, its pages had to leave the
+ * translation buffers: the kernel counts that.
+ */
 static __always_inline void pk_remember_process(struct pk_mapper *m, struct task_struct *task,
-						struct mm_struct *mm, __u64 now)
+						struct mm_struct *mm)
 {
 	__u64 process = pk_process_of(task), exec_id = task->self_exec_id;
-	__u64 shape = BPF_CORE_READ(mm, exec_vm) << 32 | (__u32)BPF_CORE_READ(mm, map_count);
+	__u64 shape = BPF_CORE_READ(mm, exec_vm) << 40 ^ BPF_CORE_READ(mm, context.tlb_gen.counter);
 
-	if (likely(m->process == process && m->exec_id == exec_id && m->shape == shape &&
-		   now - m->since < PK_RANGES_HOLD_NS))
+	if (likely(m->process == process && m->exec_id == exec_id && m->shape == shape))
 		return;
 	m->process = process;
 	m->exec_id = exec_id;
 	m->shape = shape;
-	m->since = now;
 	__builtin_memset(m->range, 0, sizeof(m->range));
 	m->key.process = process;
 	m->key.exec_id = exec_id;
@@ -185,7 +196,7 @@ int pk_tell_mappings(struct pk_cpu *c, struct pk_stack *stack)
 	frames.m = pk_take_mapper();
 	if (!frames.m)
 		return 0;
-	pk_remember_process(frames.m, task, mm, c->last_ns);
+	pk_remember_process(frames.m, task, mm);
 	frames.m->walks = 0;
 	frames.m->lost = 0;
 	bpf_loop(stack->depth, pk_tell_frame, &frames, 0);

@@ -24,6 +24,7 @@ enum {
 struct pk_range {
 	__u64 start;
 	__u64 length;
+	__u64 file; /* as its frames say it: see PK_FRAME_IN_FILE */
 };
 
 struct pk_mapping_key {
@@ -68,7 +69,6 @@ struct pk_mapper {
 	__u64 process;
 	__u64 exec_id;
 	__u64 shape; /* of the process's memory: where that changes, so may what is mapped */
-	__u64 since; /* .range holds */
 	struct pk_range range[PK_RANGES];
 	struct pk_mapping_key key;
 	struct pk_mapping mapping;
@@ -149,7 +149,10 @@ __u64 pk_file_number(__u64 file);
 /* The number of the file of the program that the current process runs; PK_FILE_NONE: not known. */
 __u64 pk_current_program(void);
 
-/* Tells user space where the frames of the current process's stack lie, as far as it does not know. */
+/*
+ * Tells user space where the frames of the current process's stack lie, as far as it does not know,
+ * and has each frame say in which file it is.
+ */
 int pk_tell_mappings(struct pk_cpu *c, struct pk_stack *stack);
 
 #endif

@@ -188,6 +188,14 @@ enum pk_no_file {
 	PK_FILE_FIRST = 16, /* numbers of others, from here on */
 };
 
+/*
+ * A frame of a user stack that lies in a file has the lowest bits of the file's number above its
+ * address: files come and go at one place, and so do the numbers of their stacks.
+ */
+#define PK_FRAME_FILE_SHIFT 48
+#define PK_FRAME_FILE_MASK 0x3fffULL
+#define PK_FRAME_IN_FILE (1ULL << 62)
+
 /* Executable memory of a process in which a stack's frame lies. */
 struct pk_mapped {
 	__u32 kind;

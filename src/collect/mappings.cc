@@ -114,6 +114,7 @@ std::vector<ProcessEvent> Mappings::take() {
     e.map.start = m.start;
     e.map.end = m.end;
     e.map.offset = m.offset;
+    e.map.file_number = m.file & PK_FRAME_FILE_MASK;
     if (file) {
       e.map.file = file->path;
       e.map.inode = file->inode;

@@ -74,7 +74,7 @@ StackId Stacks::intern(Frames frames) {
 }
 
 uint64_t Stacks::user_number(uint64_t raw, uint64_t image) {
-  const UserKey key{raw, image, user_symbols_.maps_number(image)};
+  const UserKey key{raw, image};
   if (const auto it = resolved_.find(key); it != resolved_.end()) return it->second;
   if (resolved_.size() >= most_resolved) {
     resolved_before_ = std::move(resolved_);
@@ -108,8 +108,11 @@ uint64_t Stacks::resolve(const std::vector<uint64_t>& raw, uint64_t image) {
 }
 
 // The function's that was called, and before it those of what is inlined there.
-void Stacks::add_user_frames(uint64_t image, uint64_t address, std::vector<FrameId>& to) {
-  const UserFrame found = user_symbols_.find(image, address);
+void Stacks::add_user_frames(uint64_t image, uint64_t place, std::vector<FrameId>& to) {
+  const bool in_file = place >> 62 == PK_FRAME_IN_FILE >> 62;
+  const uint64_t file_number = in_file ? place >> PK_FRAME_FILE_SHIFT & PK_FRAME_FILE_MASK : 0;
+  const uint64_t address = in_file ? place & ((1ULL << PK_FRAME_FILE_SHIFT) - 1) : place;
+  const UserFrame found = user_symbols_.find(image, address, file_number);
   const UserMap& map = found.map;
   Frame frame;
   frame.kind = FrameKind::user;

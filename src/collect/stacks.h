@@ -25,7 +25,8 @@
 
 namespace pkprof {
 
-// A stack as the kernel side hands it over: leaf first, by its number.
+// A stack as the kernel side hands it over: leaf first, by its number. For its frames in files see
+// PK_FRAME_IN_FILE.
 using RawStack = std::pair<uint64_t, std::vector<uint64_t>>;
 
 class Stacks {
@@ -87,13 +88,10 @@ class Stacks {
   struct UserKey {
     uint64_t raw;
     uint64_t image;
-    uint64_t maps;  // their number: libraries come and go, and have each other's addresses
     bool operator==(const UserKey&) const = default;
   };
   struct UserKeyHash {
-    size_t operator()(const UserKey& k) const {
-      return k.raw ^ ((k.image + (k.maps << 48)) * 0x9e3779b97f4a7c15ULL);
-    }
+    size_t operator()(const UserKey& k) const { return k.raw ^ (k.image * 0x9e3779b97f4a7c15ULL); }
   };
   using Resolved = std::unordered_map<UserKey, uint64_t, UserKeyHash>;
   using Raw = std::unordered_map<uint64_t, std::vector<uint64_t>>;
@@ -105,7 +103,7 @@ class Stacks {
   [[nodiscard]] const KernelSymbol* symbol_of(const Frame& frame) const;
   StackId intern(Frames frames);
   StackId intern_kernel(const std::vector<uint64_t>& stack);
-  void add_user_frames(uint64_t image, uint64_t address, std::vector<FrameId>& to);
+  void add_user_frames(uint64_t image, uint64_t place, std::vector<FrameId>& to);
   uint64_t resolve(const std::vector<uint64_t>& raw, uint64_t image);
 
   const KernelSymbols* kernel_symbols_;

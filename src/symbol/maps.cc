@@ -12,6 +12,9 @@
 namespace pkprof {
 namespace {
 
+// What was mapped before, in a process that loads and unloads its plug-ins.
+constexpr size_t most_replaced = 256;
+
 // The kernel writes a newline in a name as "\012" and leaves every other byte as it is.
 std::string unescape(std::string_view name) {
   std::string out;
@@ -53,6 +56,7 @@ bool parse_line(std::string_view line, UserMap& map, bool& executable) {
 // Whether an address that both have means the same place of the same file.
 bool is_same_code(const UserMap& a, const UserMap& b) {
   if (is_anonymous(a.file) && is_anonymous(b.file)) return true;
+  if (a.file_number && b.file_number && a.file_number != b.file_number) return false;
   return std::tie(a.file, a.inode, a.device_major, a.device_minor) ==
              std::tie(b.file, b.inode, b.device_major, b.device_minor) &&
          a.start - a.offset == b.start - b.offset;
@@ -75,8 +79,8 @@ UserMap MapPiece::as_map() const {
   return map;
 }
 
-bool MapTable::add(const UserMap& map) {
-  if (map.end <= map.start) return false;
+void MapTable::add(const UserMap& map) {
+  if (map.end <= map.start) return;
   auto origin = std::make_shared<MapOrigin>(MapOrigin{map, false, nullptr});
   MapPiece piece{map.start, map.end, std::move(origin)};
   // Those that the new one touches: from the first that ends after its start.
@@ -84,8 +88,9 @@ bool MapTable::add(const UserMap& map) {
                                     [&](const MapPiece& p) { return p.end <= map.start; });
   auto last = std::partition_point(first, pieces_.end(),
                                    [&](const MapPiece& p) { return p.start < map.end; });
-  const bool replaces = std::any_of(
-      first, last, [&](const MapPiece& p) { return !is_same_code(p.origin->map, map); });
+  std::erase_if(replaced_, [&](const MapPiece& p) { return is_same_code(p.origin->map, map); });
+  for (auto it = first; it != last; ++it)
+    if (!is_same_code(it->origin->map, map)) keep_replaced(*it);
   std::vector<MapPiece> replacement;
   if (first != last && first->start < map.start) {
     replacement.push_back({first->start, map.start, first->origin});
@@ -97,13 +102,25 @@ bool MapTable::add(const UserMap& map) {
   first = pieces_.erase(first, last);
   pieces_.insert(first, std::make_move_iterator(replacement.begin()),
                  std::make_move_iterator(replacement.end()));
-  return replaces;
 }
 
-const MapPiece* MapTable::find(uint64_t address) const {
+void MapTable::keep_replaced(const MapPiece& piece) {
+  if (!piece.origin->map.file_number) return;
+  if (replaced_.size() >= most_replaced) replaced_.erase(replaced_.begin());
+  replaced_.push_back(piece);
+}
+
+const MapPiece* MapTable::find(uint64_t address, uint64_t file_number) const {
   const auto it = std::partition_point(pieces_.begin(), pieces_.end(),
                                        [&](const MapPiece& p) { return p.end <= address; });
-  return it != pieces_.end() && it->start <= address ? &*it : nullptr;
+  const MapPiece* now = it != pieces_.end() && it->start <= address ? &*it : nullptr;
+  const uint64_t number = now ? now->origin->map.file_number : 0;
+  if (!file_number || number == file_number) return now;
+  const auto before = std::find_if(replaced_.rbegin(), replaced_.rend(), [&](const MapPiece& p) {
+    return p.start <= address && address < p.end && p.origin->map.file_number == file_number;
+  });
+  if (before != replaced_.rend()) return &*before;
+  return number ? nullptr : now;
 }
 
 ParsedMaps parse_maps(std::string_view text) {

@@ -36,13 +36,16 @@ struct MapPiece {
 
 class MapTable {
  public:
-  // Ignored when empty. True when it lies where another file, or another part of it, was mapped.
-  bool add(const UserMap& map);
-  [[nodiscard]] const MapPiece* find(uint64_t address) const;
+  void add(const UserMap& map);  // ignored when empty
+  // Of a file whose number is known, what was mapped there before counts, too.
+  [[nodiscard]] const MapPiece* find(uint64_t address, uint64_t file_number = 0) const;
   [[nodiscard]] const std::vector<MapPiece>& pieces() const { return pieces_; }
 
  private:
-  std::vector<MapPiece> pieces_;  // by address, disjoint
+  void keep_replaced(const MapPiece& piece);
+
+  std::vector<MapPiece> pieces_;    // by address, disjoint
+  std::vector<MapPiece> replaced_;  // of files with numbers, the last one last
 };
 
 // Whether the name is of memory that no file is behind, where a JIT compiler's code may be.

@@ -79,6 +79,8 @@ struct UserMap {
   // Lower-case hex, where the kernel told it (PERF_RECORD_MISC_MMAP_BUILD_ID; there is no inode
   // then). The file must have it to be believed.
   std::string build_id;
+  // By which frames tell it from other files that were mapped there; 0: not known.
+  uint64_t file_number = 0;
 };
 
 // Of an inlined function's code: see UserFrame.
@@ -137,14 +139,11 @@ class UserSymbols {
   // be `gone`, /proc is not asked.
   void set_pid(uint64_t process, uint32_t pid, bool gone = false);
 
-  // Another number each time that a file was mapped where another one was: what was found before
-  // does not hold then.
-  [[nodiscard]] uint64_t maps_number(uint64_t process) const;
-
   // The name for an address of the process, with the maps it has now (that is, call it before
-  // feeding history that came after the sample). Never fails: what is not known is empty. For a
-  // return address ask for the address less one: a call may be the last thing in a function.
-  [[nodiscard]] UserFrame find(uint64_t process, uint64_t address);
+  // feeding history that came after the sample), or where that is known with the map it had of the
+  // file of that number. Never fails: what is not known is empty. For a return address ask for the
+  // address less one: a call may be the last thing in a function.
+  [[nodiscard]] UserFrame find(uint64_t process, uint64_t address, uint64_t file_number = 0);
 
   // All code of a file that the process has mapped; nothing where there is no file to be had.
   [[nodiscard]] std::optional<FileCode> code_of(uint64_t process, const std::string& file);

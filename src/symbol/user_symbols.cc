@@ -72,7 +72,6 @@ std::string_view Jit::find(uint64_t address, const std::shared_ptr<RootDir>& sys
 
 struct Process {
   std::shared_ptr<MapTable> maps = std::make_shared<MapTable>();
-  uint64_t maps_number = 0;
   uint32_t pid = 0;
   uint64_t start_time = 0;
   std::shared_ptr<RootDir> root;
@@ -182,7 +181,7 @@ UserSymbols& UserSymbols::operator=(UserSymbols&&) noexcept = default;
 
 void UserSymbols::add_map(uint64_t process, const UserMap& map) {
   Process& p = impl_->processes[process];
-  if (impl_->own_maps(p).add(map)) ++p.maps_number;
+  impl_->own_maps(p).add(map);
 }
 
 void UserSymbols::fork(uint64_t parent, uint64_t child) {
@@ -228,17 +227,12 @@ Result<> UserSymbols::read_proc(uint64_t process, uint32_t pid) {
   return {};
 }
 
-uint64_t UserSymbols::maps_number(uint64_t process) const {
-  const auto it = impl_->processes.find(process);
-  return it == impl_->processes.end() ? 0 : it->second.maps_number;
-}
-
-UserFrame UserSymbols::find(uint64_t process, uint64_t address) {
+UserFrame UserSymbols::find(uint64_t process, uint64_t address, uint64_t file_number) {
   UserFrame frame;
   const auto it = impl_->processes.find(process);
   if (it == impl_->processes.end()) return frame;
   Process& p = it->second;
-  const MapPiece* piece = p.maps->find(address);
+  const MapPiece* piece = p.maps->find(address, file_number);
   if (piece == nullptr) {
     impl_->name_jit(p, address, frame);
     return frame;

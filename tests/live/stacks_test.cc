@@ -141,6 +141,30 @@ TEST_F(SymbolsTest, AProcessThatEndsEarlyHasItsNames) {
   EXPECT_NE(tree.find("::run(int, char**)"), std::string::npos) << tree;
 }
 
+// Both are many times a second where the other was just before.
+TEST_F(SymbolsTest, PlugInsInOnePlaceAreToldApart) {
+  const Finished done = run_pkprof(
+      {"record", "-o", file_, "--", testnet::sibling("pk_plugins"), in_guest() ? "6000" : "1500"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  std::istringstream truth(done.out);
+  std::map<std::string, double> took;
+  int moved = -1;
+  truth >> took["in_plugin_one"] >> took["in_plugin_two"] >> moved;
+  ASSERT_EQ(moved, 0) << done.out;
+  const Profile profile = must(read_profile(file_));
+  std::map<std::string, double> seen;
+  for (const Profile::Sample& sample : profile.samples()) {
+    const auto frames = profile.frames_of(sample.key.stack);
+    if (frames.empty() || profile.text(sample.key.source) != "user") continue;
+    const Frame& leaf = profile.frames()[frames.front()];
+    const std::string name(profile.text(leaf.function));
+    if (!took.contains(name)) continue;
+    seen[name] += static_cast<double>(sample.value.ns);
+    EXPECT_TRUE(profile.mappings()[leaf.mapping].file.ends_with("pk_" + name.substr(3) + ".so"));
+  }
+  for (const auto& [name, ns] : took) EXPECT_NEAR(seen[name] / ns, 1, 0.1) << name;
+}
+
 // A directory on another, for as long as this lives.
 class Mounted {
  public:

@@ -24,28 +24,34 @@ TEST_F(StacksTest, OfUserCodeMayEndAnywhere) {
   EXPECT_EQ(stacks_.user(number).size(), 3);
 }
 
-// A library goes, and another one comes to where it was.
-TEST_F(StacksTest, AreResolvedAnewWhereAnotherFileIsMapped) {
-  const RawStack stack{7, {kUserCode}};
-  const auto file_now = [&] {
-    stacks_.hand_over({&stack, 1});
+// Libraries that come and go in one place: their frames say which of them was there.
+TEST_F(StacksTest, AreOfTheFileThatTheirFramesSay) {
+  const auto in_file = [](uint64_t number) {
+    return PK_FRAME_IN_FILE | number << PK_FRAME_FILE_SHIFT | kUserCode;
+  };
+  const std::vector<RawStack> raw{
+      {7, {in_file(17)}}, {8, {in_file(18)}}, {9, {in_file(19)}}, {10, {kUserCode}}};
+  const auto file_of = [&](uint64_t number) {
     Profile profile;
     Stacks::Mover move(stacks_, profile);
-    const Frame& frame = profile.frames()[move(stacks_.user(stacks_.user_number(7, 1))[0])];
-    return profile.mappings()[frame.mapping].file;
+    const Frame& frame = profile.frames()[move(stacks_.user(stacks_.user_number(number, 1))[0])];
+    EXPECT_EQ(frame.address, kUserCode);
+    return frame.mapping == no_mapping ? "" : profile.mappings()[frame.mapping].file;
   };
-  UserMap map{.start = kUserCode, .end = kUserCode + 0x1000, .file = "/absent/one"};
+  stacks_.hand_over(raw);
+  const auto map = [&](const char* file, uint64_t number) {
+    UserMap to{.start = kUserCode, .end = kUserCode + 0x1000, .file = file};
+    to.file_number = number;
+    symbols_.add_map(1, to);
+  };
   for (int turn = 0; turn < 3; ++turn) {
-    map.file = "/absent/one";
-    symbols_.add_map(1, map);
-    EXPECT_EQ(file_now(), "/absent/one");
-    map.file = "/absent/two";
-    symbols_.add_map(1, map);
-    EXPECT_EQ(file_now(), "/absent/two");
+    map("/absent/one", 17);
+    map("/absent/two", 18);
   }
-  const uint64_t number = symbols_.maps_number(1);
-  symbols_.add_map(1, map);
-  EXPECT_EQ(symbols_.maps_number(1), number) << "nothing has changed";
+  EXPECT_EQ(file_of(7), "/absent/one");
+  EXPECT_EQ(file_of(8), "/absent/two");
+  EXPECT_EQ(file_of(9), "") << "never told of";
+  EXPECT_EQ(file_of(10), "/absent/two") << "what is there now";
 }
 
 TEST_F(StacksTest, OfTheKernelAreKnownByTheNumberTheyCameWith) {
