@@ -132,6 +132,7 @@ class PerfScript {
                            .pid = sample.pid.value_or(0),
                            .start_ns = program_of(sample),
                            .kthread = !has_user_frames(sample) && is_thread_of_kernel(sample),
+                           .without_pid = !sample.pid && !ended,
                            .comm = ended ? "(ended)" : sample.comm});
   }
 

@@ -144,7 +144,8 @@ class Foreign {
       process.comm = program_.empty() ? "program" : last_part(program_);
     }
     // One name has one number, where numbers are not known.
-    if (!process.pid)
+    process.without_pid = !process.pid;
+    if (process.without_pid)
       process.start_ns = numbers_.try_emplace(process.comm, numbers_.size() + 1).first->second;
     return profile_.label(process);
   }

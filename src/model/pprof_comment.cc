@@ -69,6 +69,7 @@ Json label_to_json(const Label& label, const std::string& name) {
   put(to, "start_ns", label.start_ns);
   put(to, "parent", label.parent_pid);
   if (label.kthread) to["kthread"] = true;
+  if (label.without_pid) to["without_pid"] = true;
   put(to, "comm", label.comm);
   if (label.first_comm != label.comm) put(to, "first_comm", label.first_comm);
   put(to, "exe", label.exe);
@@ -78,16 +79,21 @@ Json label_to_json(const Label& label, const std::string& name) {
   return to;
 }
 
+bool is_set(const Json& from, const char* key) {
+  const auto it = from.find(key);
+  return it != from.end() && it->is_boolean() && it->get<bool>();
+}
+
 Label label_from_json(const Json& from) {
   const auto kind = label_kind_from_string(get_text(from, "kind"));
   if (!kind) throw Malformed{"a label of unknown kind; use a newer pkprof"};
-  const auto kthread = from.find("kthread");
   Container container;
   for (const auto& [key, member] : container_keys) container.*member = get_text(from, key);
   return Label{.kind = *kind,
                .pid = static_cast<uint32_t>(get_number(from, "pid", UINT32_MAX)),
                .start_ns = get_number(from, "start_ns"),
-               .kthread = kthread != from.end() && kthread->is_boolean() && kthread->get<bool>(),
+               .kthread = is_set(from, "kthread"),
+               .without_pid = is_set(from, "without_pid"),
                .parent_pid = static_cast<uint32_t>(get_number(from, "parent", UINT32_MAX)),
                .comm = get_text(from, "comm"),
                .first_comm = get_text(from, "first_comm"),

@@ -110,7 +110,8 @@ std::string number_text(uint32_t number) {
 }
 
 std::string Label::pid_text() const {
-  return pid == 0 ? "ended" : number_text(pid);
+  if (pid == 0) return without_pid ? "-" : "ended";
+  return number_text(pid);
 }
 
 Container container_of(const Label& label) {

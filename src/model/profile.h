@@ -58,6 +58,7 @@ struct Label {
   uint32_t pid = 0;
   uint64_t start_ns = 0;  // start of the process, nanoseconds since boot; with pid 0 any number
   bool kthread = false;
+  bool without_pid = false;  // an import that does not say it
   uint32_t parent_pid = 0;
   std::string comm;        // the last that was seen
   std::string first_comm;  // the first, since its last exec; "" where that is not known
@@ -68,7 +69,8 @@ struct Label {
   // "nginx:1234", "KERNEL", "IDLE", "OTHER", "STEAL", "UNCLAIMED:dropped". Not cleaned for any
   // output.
   [[nodiscard]] std::string name() const;
-  // "1234"; "ended" for several together; "host:1234" for one outside the recorder's namespace.
+  // "1234"; "ended" for several together; "-" for one that is not known; "host:1234" for one
+  // outside the recorder's namespace.
   [[nodiscard]] std::string pid_text() const;
   bool operator==(const Label&) const = default;
 };

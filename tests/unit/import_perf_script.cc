@@ -323,7 +323,10 @@ TEST(PerfScript, ASampleWithoutAPeriodCountsAsTheOthersDo) {
 TEST(PerfScript, WithoutNumbersNamesTellProcessesApart) {
   std::ostringstream text;
   for (int i = 0; i < 200; ++i) text << "p" << i << " 5.000000: 1000000 cpu-clock: \n\n";
-  EXPECT_EQ(rows_of(imported(text.str())).size(), 200);
+  const auto profile = imported(text.str());
+  EXPECT_EQ(rows_of(profile).size(), 200);
+  const LedgerRow row = build_ledger(*profile).processes.front();
+  EXPECT_EQ(profile->labels()[row.label].pid_text(), "-");
 }
 
 TEST(PerfScript, OfSeveralEventsOneIsTaken) {

@@ -145,7 +145,7 @@ TEST(PprofFile, OfOneProgramIsOneProcess) {
   EXPECT_EQ(time_of(*profile, "user"), 2'530'000'000U);
   const Ledger ledger = build_ledger(*profile);
   ASSERT_EQ(ledger.processes.size(), 1U);
-  EXPECT_EQ(profile->labels()[ledger.processes[0].label].comm, "app");
+  EXPECT_EQ(profile->labels()[ledger.processes[0].label].name(), "app:-");
   EXPECT_EQ(ledger.other_ns, 1'470'000'000U);
   EXPECT_EQ(ledger.sum_ns(), profile->cpu_ns());
   std::vector<std::string> stack;
