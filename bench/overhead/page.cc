@@ -227,7 +227,7 @@ std::string page_text(const std::vector<Run>& runs) {
       "The throughput of a dozen workloads under pkprof, and under others at the same frequency, "
       "as "
       "a ratio to their throughput under none. How to measure it on a machine of your own: "
-      "`bench/README.md`.\n\n" +
+      "`bench/README.md`. Words: [GLOSSARY](GLOSSARY.md).\n\n" +
       runs_text(runs, summary) +
       "\nA load is started, and while it goes on the profilers are started over it, sample for a "
       "while and are turned off: `pkprof record` by its `--control`, which takes its hooks out, "

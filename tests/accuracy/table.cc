@@ -116,8 +116,8 @@ void write_page(const char* file) {
         << source.percent(source.unclaimed_ns) << " | " << source.samples << " | "
         << source.scenarios << " |\n";
   }
-  out << "\nThe rules are in [ATTRIBUTION.md](ATTRIBUTION.md), the scenarios in "
-         "`tests/accuracy`.\n";
+  out << "\nThe rules are in [ATTRIBUTION.md](ATTRIBUTION.md), the words in "
+         "[GLOSSARY.md](GLOSSARY.md), the scenarios in `tests/accuracy`.\n";
 }
 
 class Printer : public testing::Environment {
