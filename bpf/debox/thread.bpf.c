@@ -3,7 +3,7 @@
  * Which threads are of interest: those that user space names, and where it asked for that, what
  * they begin.
  */
-#include "state.bpf.h"
+#include "debox/state.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 

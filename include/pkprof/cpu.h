@@ -17,7 +17,7 @@ enum {
 	PK_CALLS_PENDING = 128,  /* calls in a softirq whose party is not known yet; a power of two */
 };
 
-/* Of a function that is known by address: which word of its frame is the packet; see bpf/packet.bpf.h. */
+/* Of a function that is known by address: which word of its frame is the packet; see bpf/net/packet.bpf.h. */
 struct pk_packet_frame {
 	__u32 word;
 	__u32 found; /* there, so often more than not */

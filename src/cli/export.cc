@@ -6,7 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "model/pprof.h"
+#include "model/pprof/pprof.h"
 
 namespace pkprof {
 namespace {

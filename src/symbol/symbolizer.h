@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "symbol/file_code.h"
+#include "symbol/elf/file_code.h"
 
 namespace pkprof {
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which processes a target names.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/result.h"
+#include "process/processes.h"
+#include "record/session.h"
+
+namespace pkprof {
+
+// A target as a user may have given it: pids that exist, a cgroup that exists, its path made
+// relative to the cgroup v2 mount.
+[[nodiscard]] Result<> check_target(Target& target);
+// Selects the target's processes and all their present descendants.
+void select_processes(Processes& processes, const Target& target, uint32_t command_pid);
+// The predicate for the end of the recording, by label.
+[[nodiscard]] std::function<bool(uint64_t)> selection(const Processes& processes,
+                                                      const Target& target);
+
+}  // namespace pkprof
