@@ -9,6 +9,7 @@
  */
 #include "calls/calls.bpf.h"
 
+#include "calls/settle.bpf.h"
 #include "core/hook.bpf.h"
 
 #include <linux/ptrace.h>

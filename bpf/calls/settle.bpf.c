@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Whom calls in softirqs are for: what waits on a CPU until a hook names a party, and the network's
- * rules for naming it. They are those of samples (cpu_account.bpf.h), but for what a sample reads off its
- * stack:
+ * rules for naming it. They are those of samples (net/cpu_account.bpf.h), but for what a sample
+ * reads off its stack:
  *
  *   in a packet                          the socket that a hook names; failing that, by its headers
  *   after it, before the next begins     the same
  *   before the first                     as for that one; if none comes, by votes
  *   a packet for several receivers       the first, up to where it is delivered to the next
  */
-#include "calls/calls.bpf.h"
+#include "calls/settle.bpf.h"
 
-#include "net/cpu_account.bpf.h"
+#include "calls/calls.bpf.h"
+#include "who/object.bpf.h"
+#include "who/party.bpf.h"
+#include "who/socket.bpf.h"
 
 struct pk_settling {
 	struct pk_waiting_calls *p;

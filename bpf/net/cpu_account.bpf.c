@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Opening and closing the CPU's own account; the rules stand in cpu_account.bpf.h. */
 #include "net/cpu_account.bpf.h"
-#include "sources/timer.bpf.h"
+
+#include "who/socket.bpf.h"
 
 static __always_inline void pk_net_arm(struct pk_cpu *c, struct pk_place *place,
 				       struct pk_charge *charge, __u32 phase)
@@ -61,25 +62,6 @@ static __always_inline __u64 pk_net_heir(struct pk_cpu *c)
 	 * for equal in which it is not, and drops code that it then thinks is never reached.
 	 */
 	return c->waits ? *(volatile __u64 *)&c->object : 0;
-}
-
-__u64 pk_net_socket(struct pk_cpu *c, __u64 skp)
-{
-	struct sock *sk = (void *)skp;
-	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	__u8 state = BPF_CORE_READ(sk, __sk_common.skc_state);
-	__u64 object = pk_sock_object(skp), net;
-	__u32 ports;
-
-	if (!c || (family != AF_INET && family != AF_INET6) || state == TCP_LISTEN)
-		return object;
-	if (state != TCP_NEW_SYN_RECV && state != TCP_TIME_WAIT &&
-	    (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP || BPF_CORE_READ(sk, sk_socket)))
-		return object;
-	ports = pk_sock_portpair(skp, BPF_CORE_READ(sk, __sk_common.skc_portpair));
-	net = (__u64)BPF_CORE_READ(sk, __sk_common.skc_net.net);
-	pk_vote(c, object, pk_listener_object(net, ports >> 16), 1, PK_VOTE_FAILING);
-	return object;
 }
 
 __noinline int pk_net_vote(struct pk_cpu *c, __u64 object, const struct pk_charge *charge)

@@ -30,18 +30,17 @@
  * A hook that fires in another context must not settle: each first makes sure that this is still
  * the same run of the same softirq (pk_same_run).
  */
-#ifndef PKPROF_NET_BPF_H
-#define PKPROF_NET_BPF_H
+#ifndef PKPROF_CPU_ACCOUNT_BPF_H
+#define PKPROF_CPU_ACCOUNT_BPF_H
 
-#include "who/account.bpf.h"
-#include "calls/calls.bpf.h"
 #include "core/compat.bpf.h"
 #include "core/hook.bpf.h"
-#include "who/object.bpf.h"
-#include "who/party.bpf.h"
-#include "stack/place.bpf.h"
 #include "core/run.bpf.h"
 #include "core/state.bpf.h"
+#include "stack/place.bpf.h"
+#include "who/account.bpf.h"
+#include "who/object.bpf.h"
+#include "who/party.bpf.h"
 
 /* The packet that the account is for now, and whom it is addressed to, for when no hook says. */
 static __always_inline void pk_net_at_packet(struct pk_cpu *c, __u64 skb,
@@ -102,27 +101,8 @@ static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)
 	c->armed = PK_PHASE_NONE;
 }
 
-/*
- * The number of a socket that is to be charged. A connection of TCP that no process has accepted, or
- * has any more, is for whoever listens there, failing all else.
- */
-__u64 pk_net_socket(struct pk_cpu *c, __u64 sk);
-
 /* The work is over and no hook named a socket. */
 int pk_net_close(struct pk_cpu *c);
-
-/* The CPU works for this socket, and an account waits. */
-int pk_socket_slow(struct pk_cpu *c, __u64 sk);
-
-static __always_inline int pk_socket_found(struct pk_cpu *c, struct sock *sk)
-{
-	c->sk = (__u64)sk;
-	if (pk_calls_wanted(c))
-		pk_calls_of_socket(c, pk_plain(c, sk));
-	if (likely(!c->armed))
-		return 0;
-	return pk_socket_slow(c, pk_plain(c, sk));
-}
 
 /* A sample in receiving, sending or a socket's timer, in a softirq or a threaded NAPI. */
 int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge);

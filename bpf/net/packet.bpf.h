@@ -11,9 +11,9 @@
 #ifndef PKPROF_PACKET_BPF_H
 #define PKPROF_PACKET_BPF_H
 
-#include "who/object.bpf.h"
 #include "core/state.bpf.h"
 #include "stack/unwind.bpf.h"
+#include "who/object.bpf.h"
 
 enum {
 	PK_PACKET_WORDS = 24, /* of a frame that are looked at */

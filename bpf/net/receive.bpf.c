@@ -2,8 +2,12 @@
 /*
  * The network's hooks on the way in: a packet, the socket it turns out to be for, its end.
  */
+#include "net/receive.bpf.h"
+
+#include "calls/settle.bpf.h"
 #include "core/hook.bpf.h"
 #include "net/cpu_account.bpf.h"
+#include "who/socket.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The network's hooks on the way out: a packet goes to a queue, and leaves it. */
+#include "calls/settle.bpf.h"
 #include "core/hook.bpf.h"
 #include "net/cpu_account.bpf.h"
 #include "net/take.bpf.h"
+#include "who/socket.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 

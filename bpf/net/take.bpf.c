@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The network's hooks in the processes: data is received, a connection opened or closed. */
+#include "net/take.bpf.h"
+
 #include "core/hook.bpf.h"
 #include "net/cpu_account.bpf.h"
-#include "net/take.bpf.h"
+#include "net/receive.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 #include <linux/errno.h>

@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Files by number, and their names as the process sees them; see mapping.bpf.h. */
-#include "process/mapping.bpf.h"
+/* Files by number, and their names as the process sees them; see file_name.bpf.h. */
+#include "process/file_name.bpf.h"
 
 #include "core/compat.bpf.h"
+#include "process/mapper.bpf.h"
+
+struct told_files_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct pk_file_key);
+	__type(value, __u64);
+};
 
 struct told_files_map told_files SEC(".maps");
 

@@ -2,10 +2,17 @@
 /* What a process has mapped where its stack leads; see mapping.bpf.h. */
 #include "process/mapping.bpf.h"
 
-#include "process/served.bpf.h"
+#include "process/file_name.bpf.h"
+#include "process/label.bpf.h"
+#include "process/mapper.bpf.h"
 
-struct mappers_map mappers SEC(".maps");
-struct mapped_ring mapped SEC(".maps");
+struct told_mappings_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct pk_mapping_key);
+	__type(value, struct pk_mapping);
+};
+
 struct told_mappings_map told_mappings SEC(".maps");
 
 /* Nodes of a maple tree are aligned to that; the type is in the low bits of what points to them. */

@@ -10,8 +10,8 @@
 #ifndef PKPROF_IDLE_BPF_H
 #define PKPROF_IDLE_BPF_H
 
-#include "who/count.bpf.h"
 #include "core/state.bpf.h"
+#include "who/count.bpf.h"
 
 /*
  * How long this CPU has been idle, ever; 0 when that is not known. `until`: when it was last.

@@ -5,8 +5,8 @@
  * gone until user space opens it anew (src/kernel/kernel_clocks.cc), and for good where nobody of
  * ours is there to do so. In between nothing of what it does counts; see pk_is_away().
  */
-#include "timed/exact.bpf.h"
 #include "core/hook.bpf.h"
+#include "timed/exact.bpf.h"
 
 /*
  * On the CPU itself, before perf's step is taken. It comes after the scheduler's on the way down, and

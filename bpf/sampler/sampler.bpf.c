@@ -9,21 +9,22 @@
  * said for which socket the CPU works, the charge goes on that socket's account; else it waits in
  * the CPU's own account ("armed") for the next hook that knows.
  */
-#include "who/account.bpf.h"
-#include "sources/block.bpf.h"
-#include "timed/exact.bpf.h"
-#include "sampler/idle.bpf.h"
-#include "sources/interrupt.bpf.h"
-#include "stack/kernel_stack.bpf.h"
+#include "core/run.bpf.h"
+#include "core/state.bpf.h"
 #include "net/cpu_account.bpf.h"
 #include "net/packet.bpf.h"
-#include "who/party.bpf.h"
-#include "stack/place.bpf.h"
-#include "core/run.bpf.h"
 #include "process/served.bpf.h"
-#include "core/state.bpf.h"
+#include "sampler/idle.bpf.h"
+#include "sources/block.bpf.h"
+#include "sources/interrupt.bpf.h"
 #include "sources/timer.bpf.h"
 #include "sources/waking.bpf.h"
+#include "stack/kernel_stack.bpf.h"
+#include "stack/place.bpf.h"
+#include "timed/exact.bpf.h"
+#include "timed/measure.bpf.h"
+#include "who/account.bpf.h"
+#include "who/party.bpf.h"
 
 #include <linux/bpf_perf_event.h>
 

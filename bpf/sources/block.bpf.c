@@ -9,10 +9,10 @@
  */
 #include "sources/block.bpf.h"
 
-#include "calls/calls.bpf.h"
-#include "who/debox_charge.bpf.h"
+#include "calls/settle.bpf.h"
 #include "core/hook.bpf.h"
 #include "sources/interrupt.bpf.h"
+#include "who/debox_charge.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 

@@ -3,9 +3,9 @@
 #ifndef PKPROF_BLOCK_BPF_H
 #define PKPROF_BLOCK_BPF_H
 
-#include "who/party.bpf.h"
-#include "stack/place.bpf.h"
 #include "core/run.bpf.h"
+#include "stack/place.bpf.h"
+#include "who/party.bpf.h"
 
 /* A sample in the BLOCK softirq: charge it, or arm the CPU for the next request's end. */
 int pk_block_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge);

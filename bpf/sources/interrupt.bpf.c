@@ -12,10 +12,10 @@
 #include "sources/interrupt.bpf.h"
 
 #include "core/compat.bpf.h"
-#include "timed/exact.bpf.h"
 #include "core/hook.bpf.h"
 #include "core/run.bpf.h"
 #include "process/served.bpf.h"
+#include "timed/exact.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 

@@ -10,8 +10,8 @@
 #ifndef PKPROF_INTERRUPT_BPF_H
 #define PKPROF_INTERRUPT_BPF_H
 
-#include "who/party.bpf.h"
 #include "core/state.bpf.h"
+#include "who/party.bpf.h"
 
 /* Begin of the part of the interrupt that goes on: nothing counts from before the start. */
 static __always_inline __u64 pk_irq_counted_from(struct pk_cpu *c)

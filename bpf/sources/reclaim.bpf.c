@@ -5,8 +5,8 @@
  * whoever found nothing at all.
  */
 #include "core/hook.bpf.h"
-#include "who/party.bpf.h"
 #include "process/served.bpf.h"
+#include "who/party.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 

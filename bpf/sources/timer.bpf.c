@@ -6,28 +6,16 @@
  */
 #include "sources/timer.bpf.h"
 
+#include "calls/settle.bpf.h"
+#include "core/compat.bpf.h"
 #include "core/hook.bpf.h"
+#include "core/run.bpf.h"
 #include "net/cpu_account.bpf.h"
-#include "who/party.bpf.h"
 #include "process/served.bpf.h"
+#include "who/party.bpf.h"
+#include "who/socket.bpf.h"
 
 #include <bpf/bpf_tracing.h>
-
-__u64 pk_timer_socket(__u64 timer, __u64 function)
-{
-	long offset;
-	__u32 kind;
-
-	if (!function)
-		return 0;
-	for (kind = 0; kind < PK_TIMERS; kind++)
-		if (addresses.timer_function[kind] == function)
-			break;
-	if (kind == PK_TIMERS)
-		return 0;
-	offset = pk_timer_offset(kind);
-	return offset >= 0 ? pk_net_socket(this_cpu(), timer - offset) : 0;
-}
 
 /* A timer on a sleeper's stack. */
 static __noinline __u64 pk_sleeper(struct pk_cpu *c, __u64 timer)

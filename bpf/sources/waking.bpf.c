@@ -2,8 +2,8 @@
 /* For whom softirqs wake processes of other CPUs; see waking.bpf.h. */
 #include "sources/waking.bpf.h"
 
-#include "who/party.bpf.h"
 #include "sources/timer.bpf.h"
+#include "who/party.bpf.h"
 
 int pk_vote_for_waking(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge)
 {

@@ -7,8 +7,8 @@
 #ifndef PKPROF_WAKING_BPF_H
 #define PKPROF_WAKING_BPF_H
 
-#include "stack/place.bpf.h"
 #include "core/state.bpf.h"
+#include "stack/place.bpf.h"
 
 int pk_vote_for_waking(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge);
 

@@ -8,8 +8,8 @@
  * a disk's interrupt queues, for whoever submitted the request that it was for, if hooks tell which.
  */
 #include "core/hook.bpf.h"
-#include "who/party.bpf.h"
 #include "core/run.bpf.h"
+#include "who/party.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 

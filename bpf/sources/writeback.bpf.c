@@ -7,8 +7,8 @@
  */
 #include "core/compat.bpf.h"
 #include "core/hook.bpf.h"
-#include "who/party.bpf.h"
 #include "process/served.bpf.h"
+#include "who/party.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 

@@ -17,9 +17,9 @@
 #ifndef PKPROF_UNWIND_BPF_H
 #define PKPROF_UNWIND_BPF_H
 
+#include "core/state.bpf.h"
 #include "stack/orc.bpf.h"
 #include "stack/place.bpf.h"
-#include "core/state.bpf.h"
 
 /*
  * How a frame is left. An entry: 32 bits of address, 16 of words, 8 of this, 4 of how often it was

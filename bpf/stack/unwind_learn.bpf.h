@@ -6,8 +6,8 @@
 #ifndef PKPROF_UNWIND_LEARN_BPF_H
 #define PKPROF_UNWIND_LEARN_BPF_H
 
-#include "stack/place.bpf.h"
 #include "core/state.bpf.h"
+#include "stack/place.bpf.h"
 #include "stack/unwind.bpf.h"
 
 enum {

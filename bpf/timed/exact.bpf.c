@@ -2,8 +2,8 @@
 /* Rows of exact time; see exact.bpf.h. */
 #include "timed/exact.bpf.h"
 
-#include "who/count.bpf.h"
 #include "process/served.bpf.h"
+#include "who/count.bpf.h"
 
 int pk_put_row(struct pk_cpu *c, struct pk_exact *row)
 {

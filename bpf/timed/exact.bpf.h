@@ -17,7 +17,4 @@ int pk_put_exact(struct pk_cpu *c);
 /* Puts one row into the tables and empties it. */
 int pk_put_row(struct pk_cpu *c, struct pk_exact *row);
 
-/* The task that is on this CPU had it up to now, or up to the interrupt that is being handled. */
-int pk_measure_run(struct pk_cpu *c);
-
 #endif

@@ -3,10 +3,12 @@
  * Where all of the time is measured (pkprof stat): each task's turn on a CPU, each softirq. What
  * interrupts take is measured in any case (interrupt.bpf.c), and is no part of either.
  */
-#include "timed/exact.bpf.h"
+#include "timed/measure.bpf.h"
+
 #include "core/hook.bpf.h"
-#include "who/party.bpf.h"
 #include "process/served.bpf.h"
+#include "timed/exact.bpf.h"
+#include "who/party.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 

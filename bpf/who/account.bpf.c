@@ -2,8 +2,8 @@
 /* The accounts and the tables behind them; see account.bpf.h and count.bpf.h. */
 #include "who/account.bpf.h"
 
-#include "who/debox_charge.bpf.h"
 #include "core/run.bpf.h"
+#include "who/debox_charge.bpf.h"
 
 static __always_inline bool pk_lock_slot(struct pk_slot *slot)
 {

@@ -20,8 +20,8 @@
 #ifndef PKPROF_ACCOUNT_BPF_H
 #define PKPROF_ACCOUNT_BPF_H
 
-#include "who/count.bpf.h"
 #include "core/state.bpf.h"
+#include "who/count.bpf.h"
 
 static __always_inline __u32 pk_slot_tag(__u64 object)
 {

@@ -7,8 +7,8 @@
 #ifndef PKPROF_COUNT_BPF_H
 #define PKPROF_COUNT_BPF_H
 
-#include "process/mapping.bpf.h"
 #include "core/state.bpf.h"
+#include "process/mapping.bpf.h"
 
 /* Where a key is put together: the BPF stack is short, and 6.1 takes no key from a caller's. */
 static __always_inline struct pk_key *pk_fresh_key(void)

@@ -5,8 +5,8 @@
  * These run when user space reads the iterator, at the start and where an account has no owner,
  * and so cost nothing at each receive.
  */
-#include "who/object.bpf.h"
 #include "process/served.bpf.h"
+#include "who/object.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 

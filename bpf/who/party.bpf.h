@@ -11,8 +11,8 @@
 #ifndef PKPROF_PARTY_BPF_H
 #define PKPROF_PARTY_BPF_H
 
-#include "who/account.bpf.h"
 #include "core/state.bpf.h"
+#include "who/account.bpf.h"
 
 /* Seeds that keep the kinds of objects apart. */
 enum {
