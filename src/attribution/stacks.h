@@ -19,15 +19,12 @@
 #include <unordered_set>
 #include <vector>
 
+#include "kernel/raw_stack.h"
 #include "model/profile.h"
 #include "pkprof/user_abi.h"
 #include "symbol/symbolizer.h"
 
 namespace pkprof {
-
-// A stack as the kernel side hands it over: leaf first, by its number. For its frames in files see
-// PK_FRAME_IN_FILE.
-using RawStack = std::pair<uint64_t, std::vector<uint64_t>>;
 
 class Stacks {
  public:

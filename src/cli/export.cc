@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkprof export.
-#include "export/format.h"
+#include "export/formats.h"
 
 #include <memory>
 

@@ -9,7 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "export/format.h"
+#include "export/formats.h"
 #include "record/held.h"
 #include "record/session.h"
 

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "attribution/stacks.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "calls/call_facilities.h"
 #include "calls/call_targets.h"
+#include "kernel/raw_stack.h"
 #include "pkprof/user_abi.h"
 #include "probe/capability.h"
 #include "probe/facts.h"

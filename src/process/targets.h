@@ -4,13 +4,23 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "process/processes.h"
-#include "record/session.h"
 
 namespace pkprof {
+
+// Whose time is wanted by name; everyone else's is OTHER. Every CPU is sampled in any case, since
+// work for a process runs anywhere.
+struct Target {
+  bool all = false;
+  std::vector<uint32_t> pids;  // with their children, present and to come
+  std::string cgroup;          // path of a cgroup v2, with all below it
+  std::vector<std::string> command;
+  std::string user;  // whom the command runs as; empty: as we do
+};
 
 // A target as a user may have given it: pids that exist, a cgroup that exists, its path made
 // relative to the cgroup v2 mount.

@@ -10,19 +10,10 @@
 
 #include "base/result.h"
 #include "model/profile.h"
+#include "process/targets.h"
 #include "record/control.h"
 
 namespace pkprof {
-
-// Whose time is wanted by name; everyone else's is OTHER. Every CPU is sampled in any case, since
-// work for a process runs anywhere.
-struct Target {
-  bool all = false;
-  std::vector<uint32_t> pids;  // with their children, present and to come
-  std::string cgroup;          // path of a cgroup v2, with all below it
-  std::vector<std::string> command;
-  std::string user;  // whom the command runs as; empty: as we do
-};
 
 // Counting calls of the kernel's functions besides.
 struct CallOptions {

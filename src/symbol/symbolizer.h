@@ -156,8 +156,4 @@ class UserSymbols {
   std::unique_ptr<Impl> impl_;
 };
 
-// C++ (Itanium) and Rust (legacy and v0) names; anything else comes back as it is.
-// Rust's trailing hash (::h0123456789abcdef) is dropped.
-[[nodiscard]] std::string demangle(std::string_view mangled);
-
 }  // namespace pkprof

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "export/format.h"
+#include "export/formats.h"
 #include "model/escape.h"
 #include "report/calls/calls_json.h"
 #include "report/calls/calls_text.h"

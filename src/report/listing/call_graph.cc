@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "model/hash.h"
-#include "report/listing/components.h"
 
 namespace pkprof {
 
@@ -23,6 +22,12 @@ uint64_t CallGraph::share_of_cycle_ns(CallNodeId member) const {
     if (!is_recursive(arcs[id])) ns += arcs[id].total_ns;
   }
   return ns;
+}
+
+Components CallGraph::components() const {
+  std::vector<CallNodeId> callees(out_.size());
+  std::ranges::transform(out_, callees.begin(), [&](CallArcId id) { return arcs[id].callee; });
+  return components_of(out_bounds_, callees);
 }
 
 void CallGraph::link() {
@@ -63,7 +68,7 @@ void CallGraph::add_calls() {
 }
 
 void CallGraph::find_cycles() {
-  const Components components = components_of(*this);
+  const Components components = this->components();
   for (size_t i = 0; i < components.size(); ++i) {
     const auto members = components.of(i);
     if (members.size() == 1) continue;

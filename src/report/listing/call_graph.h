@@ -20,6 +20,7 @@
 
 #include "model/index_table.h"
 #include "report/functions.h"
+#include "report/listing/components.h"
 
 namespace pkprof {
 
@@ -78,6 +79,9 @@ class CallGraph {
   [[nodiscard]] bool is_recursive(const CallArc& arc) const;
   // Of a cycle's time, what was spent in this member and in what it called outside.
   [[nodiscard]] uint64_t share_of_cycle_ns(CallNodeId member) const;
+
+  // Of functions that call each other around, each behind all that it calls; of a complete graph.
+  [[nodiscard]] Components components() const;
 
   // All that follows from nodes and arcs, which were filled or changed: who calls whom, sums of
   // calls, and, unless left out, cycles.

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "report/listing/components.h"
-
 namespace pkprof {
 
 namespace {
@@ -21,7 +19,7 @@ class Divider {
 
   // Callees come before their callers, so what a component called is known when it is its turn.
   void run() {
-    const Components components = components_of(graph_);
+    const Components components = graph_.components();
     for (uint32_t i = 0; i < components.size(); ++i) {
       for (const CallNodeId id : components.of(i)) component_[id] = i;
     }

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <memory>
 
-#include "symbol/symbolizer.h"
+#include "symbol/elf/demangle.h"
 
 namespace pkprof {
 namespace {

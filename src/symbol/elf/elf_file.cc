@@ -10,8 +10,8 @@
 
 #include <algorithm>
 
+#include "symbol/elf/demangle.h"
 #include "symbol/elf/elf_mini_debug.h"
-#include "symbol/symbolizer.h"
 
 namespace pkprof {
 namespace {

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "symbol/elf/demangle.h"
 #include "symbol/elf/ranges.h"
-#include "symbol/symbolizer.h"
 
 namespace pkprof {
 namespace {

@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "export/format.h"
+#include "export/formats.h"
 #include "golden.h"
 #include "report/format.h"
 #include "report_fixture.h"

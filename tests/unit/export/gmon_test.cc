@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <map>
 
-#include "export/format.h"
+#include "export/formats.h"
 #include "export/gmon/files.h"
 #include "golden.h"
 #include "gprof.h"

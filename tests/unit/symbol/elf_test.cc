@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "fixture.h"
+#include "symbol/elf/demangle.h"
 #include "symbol/elf/elf_file.h"
 #include "symbol/symbolizer.h"
 

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <map>
 
-#include "export/format.h"
+#include "export/formats.h"
 #include "export/gmon/files.h"
 #include "golden.h"
 #include "gprof.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/format.h"
+#include "export/formats.h"
 
 #include <algorithm>
 #include <array>
