@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The programs that count calls, and the hooks on softirqs that tell them where they are; see
- * calls.bpf.h.
+ * call_table.bpf.h.
  *
  * A function that begins with a packet before there is a hook that says so, as process_backlog,
  * would have its calls charged to the packet before. Such functions have programs of their own, which
  * count for the packet to come.
  */
-#include "calls/calls.bpf.h"
+#include "calls/call_table.bpf.h"
 
 #include "calls/settle.bpf.h"
 #include "core/hook.bpf.h"

@@ -11,7 +11,7 @@
  */
 #include "calls/settle.bpf.h"
 
-#include "calls/calls.bpf.h"
+#include "calls/call_table.bpf.h"
 #include "who/object.bpf.h"
 #include "who/party.bpf.h"
 #include "who/socket.bpf.h"

@@ -2,6 +2,8 @@
 /* See wait.bpf.h. */
 #include "debox/wait.bpf.h"
 
+#include "debox/kernel_wait.bpf.h"
+
 /* A request for a lock on a file; in struct file_lock itself before 6.9. */
 struct file_lock_core___new {
 	void *flc_blocker;

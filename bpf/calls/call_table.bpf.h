@@ -15,8 +15,8 @@
  *
  * Calls that counting itself makes are none.
  */
-#ifndef PKPROF_CALLS_BPF_H
-#define PKPROF_CALLS_BPF_H
+#ifndef PKPROF_CALL_TABLE_BPF_H
+#define PKPROF_CALL_TABLE_BPF_H
 
 #include "core/run.bpf.h"
 #include "core/state.bpf.h"
