@@ -222,24 +222,6 @@ TEST(Pprof, ABombIsDefused) {
   EXPECT_FAILS(bomb, "inflates to more than");
 }
 
-TEST(Gzip, SeveralMembersAreOneFile) {
-  const std::string packed = gzip("one ").value() + gzip("").value() + gzip("two").value();
-  EXPECT_EQ(gunzip(packed, 7).value(), "one two");
-  EXPECT_FALSE(gunzip(packed, 6));
-  EXPECT_FALSE(gunzip(packed.substr(0, packed.size() - 1), 7));
-  EXPECT_FALSE(gunzip(packed + '\x1f', 7));
-  const std::string plain = inflate(encode(test::small_machine()));
-  const size_t half = plain.size() / 2;
-  EXPECT_TRUE(decode(gzip(plain.substr(0, half)).value() + gzip(plain.substr(half)).value()));
-}
-
-TEST(Gzip, StopsAtTheLimit) {
-  const std::string packed = gzip(std::string(1000, 'a')).value();
-  EXPECT_TRUE(gunzip(packed, 1000));
-  EXPECT_FALSE(gunzip(packed, 999));
-  EXPECT_FALSE(gunzip(packed, 0));
-}
-
 // Writes messages that our encoder never would.
 class Forger {
  public:
