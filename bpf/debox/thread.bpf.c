@@ -201,7 +201,7 @@ int db_unwatch(struct db_watched *w)
 	return 0;
 }
 
-/* What a hook costs before it does anything; see ../cost.bpf.c. */
+/* What a hook costs before it does anything; see core/empty.bpf.c. */
 SEC("?tp_btf/task_rename")
 int db_empty(void *ctx)
 {

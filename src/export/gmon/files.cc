@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See gmon_files.h.
+// See files.h.
 #include "export/gmon/files.h"
 
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See gmon_parts.h. The call graph is the listing's; its scopes are the parts here.
+// See parts.h. The call graph is the listing's; its scopes are the parts here.
 #include "export/gmon/parts.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See gmon_space.h.
+// See space.h.
 #include "export/gmon/space.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See pprof_raw.h. A known field of an unexpected wire type is skipped like an unknown one.
+// See raw.h. A known field of an unexpected wire type is skipped like an unknown one.
 #include "model/pprof/raw.h"
 
 #include <algorithm>
