@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/pprof.h"
+#include "model/pprof/pprof.h"
 #include "report_fixture.h"
 
 namespace {

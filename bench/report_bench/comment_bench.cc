@@ -12,7 +12,7 @@
 #include <string>
 
 #include "model/gzip.h"
-#include "model/pprof.h"
+#include "model/pprof/pprof.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "model/pprof.h"
+#include "model/pprof/pprof.h"
 
 namespace {
 

@@ -6,12 +6,12 @@
 #include <chrono>
 #include <cstdio>
 
-#include "model/pprof.h"
-#include "report/flat_text.h"
-#include "report/graph_text.h"
+#include "model/pprof/pprof.h"
 #include "report/ledger_text.h"
+#include "report/listing/flat_text.h"
+#include "report/listing/graph_text.h"
 #include "report/report_json.h"
-#include "report/tree_text.h"
+#include "report/tree/tree_text.h"
 
 namespace {
 

@@ -3,9 +3,9 @@
 
 #include <cstdio>
 
-#include "collect/kernel_side.h"
-#include "collect/sideband.h"
+#include "kernel/kernel_side.h"
 #include "pkprof/cpu.h"
+#include "process/sideband.h"
 
 namespace pkprof::scale {
 namespace {

@@ -6,9 +6,9 @@
 #include <functional>
 #include <vector>
 
-#include "collect/facts.h"
-#include "collect/kernel_side.h"
 #include "crowd.h"
+#include "kernel/kernel_side.h"
+#include "probe/facts.h"
 #include "process.h"
 #include "recording.h"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "model/pprof.h"
+#include "model/pprof/pprof.h"
 
 namespace pkprof::scale {
 namespace {

@@ -11,8 +11,8 @@
 #include <random>
 #include <sstream>
 
-#include "collect/recorder.h"
-#include "model/pprof.h"
+#include "attribution/recorder.h"
+#include "model/pprof/pprof.h"
 #include "process.h"
 
 namespace pkprof::scale {

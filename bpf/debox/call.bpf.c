@@ -7,9 +7,10 @@
  * A call that a signal interrupts ends here twice or more for the kernel and once for the program: it
  * is gone on with, or fails with EINTR once there is a handler to be run.
  */
-#include "record.bpf.h"
-#include "sleep.bpf.h"
-#include "trace.bpf.h"
+#include "debox/kernel_wait.bpf.h"
+#include "debox/record.bpf.h"
+#include "debox/sleep.bpf.h"
+#include "debox/trace.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 

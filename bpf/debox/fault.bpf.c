@@ -3,8 +3,8 @@
  * Page faults in a call: on which pages, and where in the kernel. An event of the thread's own, so
  * that nobody else pays for it; it fires at each fault, after the page is there.
  */
-#include "record.bpf.h"
-#include "place.bpf.h"
+#include "debox/place.bpf.h"
+#include "debox/record.bpf.h"
 
 #include <linux/bpf_perf_event.h>
 

@@ -6,7 +6,7 @@
 #ifndef DEBOX_PLACE_BPF_H
 #define DEBOX_PLACE_BPF_H
 
-#include "state.bpf.h"
+#include "debox/state.bpf.h"
 
 /* The number of a place in the kernel; 0 if it has no room. */
 static __noinline __u32 db_place(struct db_cpu *c, __u64 address)

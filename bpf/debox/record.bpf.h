@@ -6,7 +6,7 @@
 #ifndef DEBOX_RECORD_BPF_H
 #define DEBOX_RECORD_BPF_H
 
-#include "state.bpf.h"
+#include "debox/state.bpf.h"
 
 #define X32_SYSCALL_BIT 0x40000000
 

@@ -4,10 +4,10 @@
  *
  * Everyone on the machine pays for these hooks, with a look whether the thread is of interest.
  */
-#include "place.bpf.h"
-#include "record.bpf.h"
-#include "sleep.bpf.h"
-#include "wait.bpf.h"
+#include "debox/place.bpf.h"
+#include "debox/record.bpf.h"
+#include "debox/sleep.bpf.h"
+#include "debox/wait.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 

@@ -2,7 +2,7 @@
 #ifndef DEBOX_SLEEP_BPF_H
 #define DEBOX_SLEEP_BPF_H
 
-#include "state.bpf.h"
+#include "debox/state.bpf.h"
 
 /*
  * The thread is on its CPU and was not seen to come: the kernel ran no programs then, as some do not

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* See state.bpf.h. */
-#include "state.bpf.h"
+#include "debox/state.bpf.h"
 
 struct db_areas db_areas SEC(".maps");
 struct db_kinds db_kinds SEC(".maps");

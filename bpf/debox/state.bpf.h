@@ -9,8 +9,8 @@
 #ifndef DEBOX_STATE_BPF_H
 #define DEBOX_STATE_BPF_H
 
-#include "../code.bpf.h"
-#include "../percpu.bpf.h"
+#include "core/code.bpf.h"
+#include "core/percpu.bpf.h"
 
 #include "pkprof/debox_abi.h"
 

@@ -3,7 +3,7 @@
  * Which threads are of interest: those that user space names, and where it asked for that, what
  * they begin.
  */
-#include "state.bpf.h"
+#include "debox/state.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 
@@ -201,7 +201,7 @@ int db_unwatch(struct db_watched *w)
 	return 0;
 }
 
-/* What a hook costs before it does anything; see ../cost.bpf.c. */
+/* What a hook costs before it does anything; see core/empty.bpf.c. */
 SEC("?tp_btf/task_rename")
 int db_empty(void *ctx)
 {

@@ -6,9 +6,9 @@
  *
  * What interrupts do in the middle of a call is not the call's, nor what our own hooks call.
  */
-#include "place.bpf.h"
-#include "record.bpf.h"
-#include "trace.bpf.h"
+#include "debox/place.bpf.h"
+#include "debox/record.bpf.h"
+#include "debox/trace.bpf.h"
 
 #include <linux/bpf_perf_event.h>
 #include <linux/ptrace.h>

@@ -6,7 +6,7 @@
 #ifndef DEBOX_TRACE_BPF_H
 #define DEBOX_TRACE_BPF_H
 
-#include "state.bpf.h"
+#include "debox/state.bpf.h"
 
 /* This piece of the trace of the thread's call; 0: there is none. */
 static __always_inline struct debox_trace_piece *db_piece(struct db_thread *t, __u32 piece)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* See wait.bpf.h. */
-#include "wait.bpf.h"
+#include "debox/wait.bpf.h"
+
+#include "debox/kernel_wait.bpf.h"
 
 /* A request for a lock on a file; in struct file_lock itself before 6.9. */
 struct file_lock_core___new {

@@ -10,7 +10,7 @@
 #ifndef DEBOX_WAIT_BPF_H
 #define DEBOX_WAIT_BPF_H
 
-#include "state.bpf.h"
+#include "debox/state.bpf.h"
 
 /* A thread that goes to sleep: finds what it waits for, for db_waiters(). `sp`: of its stack. */
 int db_look_for_wait(struct db_cpu *c, struct db_thread *t, __u64 sp, __u64 place);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) OR Apache-2.0 */
 /*
- * What the kernel side (bpf/) and the user side (src/collect) say to each other.
+ * What the kernel side (bpf/) and the user side (src/) say to each other.
  *
  * Fixed widths, explicit padding, sizes asserted: this header is compiled by two compilers for two
  * machines. Whoever includes it has __u8 .. __u64 already (linux/types.h).
@@ -58,7 +58,7 @@ enum pk_reason {
 	PK_REASONS,
 };
 
-/* In the number of an object, never in a label: a party may be either (bpf/party.bpf.h). */
+/* In the number of an object, never in a label: a party may be either (bpf/who/party.bpf.h). */
 #define PK_OBJECT (1ULL << 63)
 
 /* Thread ids are below 2^22 (PID_MAX_LIMIT). */
@@ -306,7 +306,7 @@ struct pk_vote {
 	__u16 pad;
 };
 
-/* Hooks that are off while samples do not need them (src/collect/rest.h). */
+/* Hooks that are off while samples do not need them (src/cost/rest.h). */
 enum pk_rest {
 	PK_REST_PACKETS = 1, /* on received packets: the stack says which packet it is */
 	PK_REST_SENDING = 2, /* on packets that are sent */
@@ -381,7 +381,7 @@ enum pk_known {
 	PK_KNOWN_RETURN_PROBED,   /* and those whose returns are probed */
 	PK_KNOWN_TEXT,            /* the kernel's code, without modules */
 	PK_KNOWN_TEXT_END,
-	PK_KNOWN_ORC_ADDRESSES,   /* tables of how its frames are left; see bpf/orc.bpf.h */
+	PK_KNOWN_ORC_ADDRESSES,   /* tables of how its frames are left; see bpf/stack/orc.bpf.h */
 	PK_KNOWN_ORC,
 	PK_KNOWN_ORC_END,
 	PK_KNOWNS,

@@ -17,7 +17,7 @@ enum {
 	PK_CALLS_PENDING = 128,  /* calls in a softirq whose party is not known yet; a power of two */
 };
 
-/* Of a function that is known by address: which word of its frame is the packet; see bpf/packet.bpf.h. */
+/* Of a function that is known by address: which word of its frame is the packet; see bpf/net/packet.bpf.h. */
 struct pk_packet_frame {
 	__u32 word;
 	__u32 found; /* there, so often more than not */
@@ -177,7 +177,7 @@ struct pk_cpu {
 	struct pk_key row[PK_LEVELS]; /* for looking up counts, by pk_level() */
 	__u64 percpu;     /* base of this CPU's per-CPU area, 0 before it is known */
 
-	/* Where calls are counted; see calls.bpf.h. */
+	/* Where calls are counted; see bpf/calls/call_table.bpf.h. */
 	__u64 calls_for;     /* whom the softirq that runs is for; 0: not known yet */
 	__u32 calls_how;     /* see PK_CALL_HOW */
 	__u32 calls_vec;     /* 1 + the vector that runs; 0: none does */

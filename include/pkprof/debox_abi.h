@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) OR Apache-2.0 */
 /*
- * What DeBox's kernel side (bpf/debox/) and its user side (src/collect/debox_*) say to each other.
+ * What DeBox's kernel side (bpf/debox/) and its user side (src/debox) say to each other.
  * What programs see is in lib/debox/debox_record.h.
  *
  * Whoever includes this has __u8 .. __u64 already (linux/types.h).

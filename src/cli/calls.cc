@@ -2,12 +2,12 @@
 // pkprof calls.
 #include <memory>
 
+#include "calls/call_targets.h"
 #include "cli/recording.h"
 #include "cli/terminal.h"
-#include "collect/call_targets.h"
-#include "model/pprof.h"
-#include "report/calls_json.h"
-#include "report/calls_text.h"
+#include "model/pprof/pprof.h"
+#include "report/calls/calls_json.h"
+#include "report/calls/calls_text.h"
 
 namespace pkprof {
 namespace {

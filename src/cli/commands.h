@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "args/arg_parser.h"
-#include "report/histogram.h"
+#include "report/histogram/histogram.h"
 
 namespace pkprof {
 

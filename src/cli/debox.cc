@@ -11,7 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "collect/debox_session.h"
+#include "debox/session.h"
 #include "export/debox_json.h"
 #include "model/file.h"
 #include "report/clean.h"

@@ -5,9 +5,9 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "model/file.h"
-#include "model/pprof.h"
-#include "report/diff_text.h"
-#include "report/page.h"
+#include "model/pprof/pprof.h"
+#include "report/diff/diff_text.h"
+#include "report/page/page.h"
 
 namespace pkprof {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "collect/doctor.h"
-#include "collect/facts.h"
+#include "probe/facts.h"
+#include "record/doctor.h"
 
 namespace pkprof {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkprof export.
-#include "export/format.h"
+#include "export/formats.h"
 
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "model/pprof.h"
+#include "model/pprof/pprof.h"
 
 namespace pkprof {
 namespace {

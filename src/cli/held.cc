@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkprof start, stop, reset, dump, status.
-#include "collect/held.h"
+#include "record/held.h"
 
 #include <time.h>
 
@@ -9,7 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "model/pprof.h"
+#include "model/pprof/pprof.h"
 #include "report/format.h"
 
 namespace pkprof {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkprof hist.
-#include "collect/hist.h"
+#include "hist/hist.h"
 
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "report/address_range.h"
-#include "report/histogram_json.h"
-#include "report/histogram_text.h"
+#include "report/histogram/address_range.h"
+#include "report/histogram/histogram_json.h"
+#include "report/histogram/histogram_text.h"
 
 namespace pkprof {
 namespace {

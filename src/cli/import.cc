@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "import/import.h"
-#include "model/pprof.h"
+#include "model/pprof/pprof.h"
 #include "report/clean.h"
 
 namespace pkprof {

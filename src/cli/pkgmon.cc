@@ -9,9 +9,9 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "collect/held.h"
-#include "collect/session.h"
-#include "export/format.h"
+#include "export/formats.h"
+#include "record/held.h"
+#include "record/session.h"
 
 namespace pkprof {
 namespace {

@@ -9,13 +9,13 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "export/gmon_files.h"
-#include "model/pprof.h"
+#include "export/gmon/files.h"
+#include "model/pprof/pprof.h"
 #include "report/clean.h"
-#include "report/flat_text.h"
 #include "report/format.h"
-#include "report/graph_text.h"
-#include "report/program_calls.h"
+#include "report/listing/flat_text.h"
+#include "report/listing/graph_text.h"
+#include "report/listing/program_calls.h"
 
 namespace pkprof {
 namespace {

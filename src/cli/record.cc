@@ -4,7 +4,7 @@
 
 #include "cli/recording.h"
 #include "cli/terminal.h"
-#include "model/pprof.h"
+#include "model/pprof/pprof.h"
 #include "report/clean.h"
 #include "report/format.h"
 #include "report/ledger_text.h"

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cli/commands.h"
-#include "collect/session.h"
+#include "record/session.h"
 
 namespace pkprof {
 

@@ -7,8 +7,8 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "model/pprof.h"
-#include "report/page.h"
+#include "model/pprof/pprof.h"
+#include "report/page/page.h"
 
 namespace pkprof {
 namespace {

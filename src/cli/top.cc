@@ -8,7 +8,7 @@
 
 #include "cli/recording.h"
 #include "cli/terminal.h"
-#include "model/pprof.h"
+#include "model/pprof/pprof.h"
 #include "top/terminal.h"
 #include "top/view.h"
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "export/exported_stacks.h"
-#include "report/call_graph.h"
 #include "report/clean.h"
 #include "report/format.h"
+#include "report/listing/call_graph.h"
 
 namespace pkprof {
 namespace {

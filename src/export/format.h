@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats that other tools read. Each is a file of its own and a line in format.cc.
+// A format that other tools read. Each is a file of its own and a line in formats.cc.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,9 +26,5 @@ struct ExportFormat {
   // Writes it. What the user is to be told comes back, for standard output.
   Result<std::string> (*write)(const Profile& profile, const ExportOptions& options);
 };
-
-[[nodiscard]] std::span<const ExportFormat> export_formats();
-// Null when there is none of that name.
-[[nodiscard]] const ExportFormat* export_format(std::string_view name);
 
 }  // namespace pkprof

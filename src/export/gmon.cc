@@ -9,8 +9,8 @@
 #include <numeric>
 #include <set>
 
-#include "export/gmon_parts.h"
-#include "export/gmon_space.h"
+#include "export/gmon/parts.h"
+#include "export/gmon/space.h"
 #include "model/file.h"
 #include "model/gmon.h"
 #include "model/gmon_about.h"

@@ -13,7 +13,7 @@
 //
 // gprof knows code by address, and reads names from one file: so all functions of an export get
 // addresses of their own, whatever file they were from. They are those of no program (layout in
-// gmon_space.h).
+// gmon/space.h).
 #pragma once
 
 #include <string>

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "export/exported_stacks.h"
-#include "report/page.h"
+#include "report/page/page.h"
 
 namespace pkprof {
 

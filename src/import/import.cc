@@ -13,8 +13,8 @@
 #include "import/perf_script.h"
 #include "import/pprof_file.h"
 #include "model/gzip.h"
-#include "model/pprof.h"
-#include "model/pprof_format.h"
+#include "model/pprof/format.h"
+#include "model/pprof/pprof.h"
 
 namespace pkprof {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "import/charged.h"
-#include "model/pprof_format.h"
-#include "model/pprof_raw.h"
+#include "model/pprof/format.h"
+#include "model/pprof/raw.h"
 
 namespace pkprof {
 namespace {

@@ -2,7 +2,7 @@
 // Which container and which systemd unit a process is in, as the path of its cgroup tells it.
 // Container runtimes and systemd give cgroups names by rules of their own; these are those rules,
 // read backwards. Nothing is asked of the machine, so a profile can be read anywhere; what only
-// the runtime's files know (names, images) is looked up while recording (collect/containers.h).
+// the runtime's files know (names, images) is looked up while recording (process/containers.h).
 #pragma once
 
 #include <string>

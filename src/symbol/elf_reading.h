@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "symbol/elf_file.h"
-#include "symbol/file_access.h"
+#include "symbol/elf/elf_file.h"
+#include "symbol/elf/file_access.h"
 
 namespace pkprof {
 

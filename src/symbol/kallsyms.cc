@@ -14,7 +14,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "symbol/file_access.h"
+#include "symbol/elf/file_access.h"
 #include "symbol/symbolizer.h"
 
 namespace pkprof {

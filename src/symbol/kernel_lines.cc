@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "symbol/elf_file.h"
+#include "symbol/elf/elf_file.h"
 
 namespace pkprof {
 namespace {

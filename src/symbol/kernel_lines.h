@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "symbol/elf_lines.h"
+#include "symbol/elf/elf_lines.h"
 #include "symbol/symbolizer.h"
 
 namespace pkprof {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "symbol/ranges.h"
+#include "symbol/elf/ranges.h"
 
 namespace pkprof {
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "symbol/file_access.h"
+#include "symbol/elf/file_access.h"
 #include "symbol/perf_map.h"
 #include "symbol/reader_thread.h"
 #include "symbol/warnings.h"

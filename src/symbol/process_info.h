@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "symbol/file_access.h"
+#include "symbol/elf/file_access.h"
 
 namespace pkprof {
 

@@ -12,9 +12,9 @@
 #include <memory>
 
 #include "base/fd.h"
-#include "symbol/elf_file.h"
-#include "symbol/elf_handle.h"
-#include "symbol/file_access.h"
+#include "symbol/elf/elf_file.h"
+#include "symbol/elf/elf_handle.h"
+#include "symbol/elf/file_access.h"
 
 namespace pkprof {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "symbol/file_code.h"
+#include "symbol/elf/file_code.h"
 
 namespace pkprof {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "symbol/file_code.h"
+#include "symbol/elf/file_code.h"
 
 namespace pkprof {
 
@@ -155,9 +155,5 @@ class UserSymbols {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// C++ (Itanium) and Rust (legacy and v0) names; anything else comes back as it is.
-// Rust's trailing hash (::h0123456789abcdef) is dropped.
-[[nodiscard]] std::string demangle(std::string_view mangled);
 
 }  // namespace pkprof

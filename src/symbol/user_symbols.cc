@@ -11,6 +11,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "symbol/elf/demangle.h"
 #include "symbol/elf_cache.h"
 #include "symbol/maps.h"
 #include "symbol/perf_maps.h"

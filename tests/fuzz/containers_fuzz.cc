@@ -3,8 +3,8 @@
 // taken from them is text of bounded length, and an id is one that may stand in a path.
 #include <cstdlib>
 
-#include "collect/containers.h"
 #include "fuzz.h"
+#include "process/containers.h"
 
 namespace {
 

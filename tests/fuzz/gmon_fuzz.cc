@@ -8,9 +8,9 @@
 #include "fuzz.h"
 #include "model/gmon.h"
 #include "model/gmon_about.h"
-#include "report/flat_text.h"
-#include "report/gmon_listing.h"
-#include "report/graph_text.h"
+#include "report/listing/flat_text.h"
+#include "report/listing/gmon_listing.h"
+#include "report/listing/graph_text.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "fuzz.h"
 #include "import/perf_script.h"
-#include "model/pprof.h"
+#include "model/pprof/pprof.h"
 #include "report/ledger.h"
 
 namespace {

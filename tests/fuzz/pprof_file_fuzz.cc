@@ -6,7 +6,7 @@
 #include "fuzz.h"
 #include "import/pprof_file.h"
 #include "model/gzip.h"
-#include "model/pprof.h"
+#include "model/pprof/pprof.h"
 #include "report/ledger.h"
 #include "report_fixture.h"
 

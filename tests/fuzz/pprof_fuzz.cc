@@ -5,14 +5,14 @@
 
 #include "fuzz.h"
 #include "model/gzip.h"
-#include "model/pprof.h"
-#include "report/flat_text.h"
-#include "report/histogram_json.h"
-#include "report/histogram_text.h"
+#include "model/pprof/pprof.h"
+#include "report/histogram/histogram_json.h"
+#include "report/histogram/histogram_text.h"
 #include "report/ledger.h"
 #include "report/ledger_text.h"
+#include "report/listing/flat_text.h"
 #include "report/report_json.h"
-#include "report/tree_text.h"
+#include "report/tree/tree_text.h"
 #include "report_fixture.h"
 
 namespace {

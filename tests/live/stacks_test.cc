@@ -19,7 +19,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "model/pprof.h"
+#include "model/pprof/pprof.h"
 #include "scenario.h"
 
 namespace pkprof::live {

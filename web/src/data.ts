@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What src/report/page_data.cc wrote. Times are nanoseconds of CPU time; long tables are by column.
+// What src/report/page/page_data.cc wrote. Times are nanoseconds of CPU time; long tables are by column.
 
 export interface Label {
   kind: "process" | "kernel" | "idle" | "other" | "unclaimed" | "steal";

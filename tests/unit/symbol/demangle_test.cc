@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "fixture.h"
+#include "symbol/elf/demangle.h"
 #include "symbol/symbolizer.h"
 
 namespace pkprof {

@@ -11,7 +11,8 @@
 #include <sstream>
 
 #include "fixture.h"
-#include "symbol/elf_file.h"
+#include "symbol/elf/demangle.h"
+#include "symbol/elf/elf_file.h"
 #include "symbol/symbolizer.h"
 
 namespace pkprof {

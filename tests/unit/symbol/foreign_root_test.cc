@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "fixture.h"
-#include "symbol/elf_handle.h"
+#include "symbol/elf/elf_handle.h"
 #include "symbol/symbolizer.h"
 
 namespace pkprof {

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "fixture.h"
-#include "symbol/elf_file.h"
-#include "symbol/elf_handle.h"
+#include "symbol/elf/elf_file.h"
+#include "symbol/elf/elf_handle.h"
 
 namespace pkprof {
 namespace {

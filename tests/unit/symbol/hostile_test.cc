@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "fixture.h"
-#include "symbol/elf_file.h"
+#include "symbol/elf/elf_file.h"
 #include "symbol/symbolizer.h"
 
 namespace pkprof {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "fixture.h"
-#include "symbol/elf_file.h"
+#include "symbol/elf/elf_file.h"
 
 namespace pkprof {
 namespace {

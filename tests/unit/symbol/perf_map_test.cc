@@ -12,7 +12,7 @@
 #include <random>
 
 #include "fixture.h"
-#include "symbol/file_access.h"
+#include "symbol/elf/file_access.h"
 #include "symbol/perf_maps.h"
 #include "symbol/symbolizer.h"
 

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What every hook does. Each has a fast path of a few instructions, since it runs for every packet
+ * on the machine, and a slow path for when the sampler waits for it or work is on account.
+ */
+#ifndef PKPROF_HOOK_BPF_H
+#define PKPROF_HOOK_BPF_H
+
+#include "core/state.bpf.h"
+
+/* The start of each hook: this CPU's state. Runs are counted, since the cost is printed. */
+static __always_inline struct pk_cpu *pk_hook(void)
+{
+	struct pk_cpu *c = this_cpu();
+
+	c->hits++;
+	return c;
+}
+
+/* The same of hooks on disk requests. */
+static __always_inline struct pk_cpu *pk_disk_hook(void)
+{
+	struct pk_cpu *c = this_cpu();
+
+	c->disk_hits++;
+	return c;
+}
+
+/* The same of hooks that are rare, and stay on between windows. */
+static __always_inline struct pk_cpu *pk_rare_hook(void)
+{
+	struct pk_cpu *c = this_cpu();
+
+	c->rare_hits++;
+	return c;
+}
+
+/* The same of those that are there where all of the time is measured. */
+static __always_inline struct pk_cpu *pk_measure_hook(void)
+{
+	struct pk_cpu *c = this_cpu();
+
+	c->measure_hits++;
+	return c;
+}
+
+/*
+ * A slow path on the CPU's account begins, and ends: a sample that falls between is of pkprof's own
+ * work. In a softirq it may have interrupted one of a process's, in its middle: then it keeps off.
+ */
+static __always_inline bool pk_enter(struct pk_cpu *c)
+{
+	if (unlikely(c->busy))
+		return false;
+	c->busy = 1;
+	barrier();
+	return true;
+}
+
+static __always_inline void pk_leave(struct pk_cpu *c)
+{
+	barrier();
+	c->busy = 0;
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The CPU's own account: network work whose socket is not known yet.
+ *
+ * The sampler opens it (pk_net_sample). It passes from the CPU to the packet that comes next, from
+ * the packet to the socket that a hook names, and is hashed there until a process takes the data.
+ * The rules, by where the sample fell:
+ *
+ *   in a packet, after a hook named its socket    that socket
+ *   in a packet, before                           the socket that the next hook names; failing
+ *                                                 that, the connection in the packet's headers
+ *   taking a packet from a driver                 that packet: see pk_handed_over
+ *   receiving, outside any packet                 as for the next packet of this run; if none
+ *                                                 comes: in the loop over the backlog as for the
+ *                                                 last one, elsewhere those whose packets this CPU
+ *                                                 handles, by votes
+ *   in a packet on its way out                    the packet's socket; none: forwarded
+ *   telling other CPUs of packets for them        the socket of the packet sent last; none if a
+ *                                                 driver has handed over one since
+ *   a socket's timer                              the timer's socket
+ *   after the last high-resolution timer          as for that one
+ *   sending deferred to a softirq                 the socket of the next packet queued; if none
+ *                                                 comes, as pk_deferred_sender() guesses
+ *
+ * Two kinds of hooks rest while hardly any sample needs them (enum pk_rest). While those on packets
+ * do, the packet is the one that the stack is at (packet.bpf.h), its socket the one named last, if the
+ * packet is addressed to it alone, and a packet ends when the kernel's count of packets grows. While
+ * those on sending do, what a softirq does at the end of a task's own sending is for that task.
+ *
+ * A hook that fires in another context must not settle: each first makes sure that this is still
+ * the same run of the same softirq (pk_same_run).
+ */
+#ifndef PKPROF_CPU_ACCOUNT_BPF_H
+#define PKPROF_CPU_ACCOUNT_BPF_H
+
+#include "core/compat.bpf.h"
+#include "core/hook.bpf.h"
+#include "core/run.bpf.h"
+#include "core/state.bpf.h"
+#include "stack/place.bpf.h"
+#include "who/account.bpf.h"
+#include "who/object.bpf.h"
+#include "who/party.bpf.h"
+
+/* The packet that the account is for now, and whom it is addressed to, for when no hook says. */
+static __always_inline void pk_net_at_packet(struct pk_cpu *c, __u64 skb,
+					     struct pk_packet_info *info)
+{
+	c->packet = skb;
+	c->datagram = info->datagram;
+	c->object = info->object;
+	c->listener = info->listener;
+	c->waits = info->waits;
+	c->guess = 0;
+	c->shared = info->shared;
+	c->charge.reason = info->reason;
+}
+
+static __always_inline void pk_net_address(struct pk_cpu *c, __u64 skb, bool at_data)
+{
+	struct pk_packet_info *info = pk_info(c);
+
+	pk_parse_packet(skb, at_data, info);
+	pk_net_at_packet(c, skb, info);
+}
+
+/*
+ * Whose account gets what was done for a packet that a driver hands over. It may go on to another
+ * CPU, where it brings its account; a segment of TCP may be joined with others, and goes by its
+ * connection at once.
+ */
+static __always_inline __u64 pk_handed_over(__u64 skb, struct pk_packet_info *info)
+{
+	pk_parse_packet(skb, true, info);
+	return info->waits ? info->object : pk_packet_object(skb, info);
+}
+
+/*
+ * A sample's worth was for this object: of receiving, or of telling other CPUs; of sending that was
+ * put off.
+ */
+int pk_net_vote(struct pk_cpu *c, __u64 object, const struct pk_charge *charge);
+
+static __always_inline int pk_net_hash(struct pk_cpu *c, __u64 object, struct pk_charge *charge)
+{
+	pk_net_vote(c, object, charge);
+	return pk_hash(c, object, charge);
+}
+
+static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)
+{
+	c->untold = 0;
+	if (c->charge.samples)
+		pk_net_hash(c, object, &c->charge);
+	if (c->charge.vec == PK_VEC_TASKLET)
+		c->sender = object;
+	if (c->carried) {
+		pk_pass(c, c->carried, object);
+		c->carried = 0;
+	}
+	c->armed = PK_PHASE_NONE;
+}
+
+/* The work is over and no hook named a socket. */
+int pk_net_close(struct pk_cpu *c);
+
+/* A sample in receiving, sending or a socket's timer, in a softirq or a threaded NAPI. */
+int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge);
+
+#endif

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/hooks.h"
+
+namespace pkprof {
+namespace {
+
+constexpr const char* packets = "network: packets";
+constexpr const char* drivers = "network: hand-over by drivers";
+constexpr const char* sockets = "network: receiving sockets";
+constexpr const char* takers = "network: who takes the data";
+constexpr const char* segments = "network: TCP segments";
+constexpr const char* splices = "network: spliced TCP data";
+constexpr const char* drops = "network: drops";
+constexpr const char* sending = "network: sending";
+constexpr const char* queueing = "network: queueing disciplines";
+constexpr const char* connections = "network: opening and closing";
+constexpr const char* timers = "timers: whose they are";
+constexpr const char* queueing_work = "work queues: who queues";
+constexpr const char* thread_work = "kernel threads' queues: who queues";
+constexpr const char* dirtying = "page cache: who makes files dirty";
+constexpr const char* sharing = "page cache: who makes pages dirty";
+constexpr const char* flushing = "page cache: which file is written back";
+constexpr const char* journal = "file systems' journals: who takes part";
+constexpr const char* submitting = "disks: who submits";
+constexpr const char* sending_on = "disks: who has bios sent on";
+constexpr const char* completing = "disks: completed requests";
+constexpr const char* reclaiming = "memory: who makes kswapd run";
+constexpr const char* compacting = "memory: who makes kcompactd run";
+constexpr const char* interrupts = "interrupts: exact time";
+constexpr const char* all_calls = "counting calls in softirqs";
+constexpr const char* all_time = "measuring all of the time";
+constexpr const char* sleepers = "interrupts: whose timers";
+constexpr const char* calls = "interrupts: who has other CPUs call functions";
+constexpr const char* reschedules = "interrupts: who has other CPUs look for tasks";
+constexpr const char* huge_pages = "memory: whose pages khugepaged joins";
+constexpr const char* killing = "memory: who makes the kernel kill";
+constexpr const char* names = "processes: that name themselves";
+constexpr const char* coming_back = "CPUs: going offline and coming back";
+
+constexpr Need needs[] = {
+    {packets, "network softirq time cannot be charged to receivers"},
+    {drivers, "with packet steering, a driver's polling stays unclaimed"},
+    {sockets, "only packets of TCP connections and UDP ports find their process"},
+    {takers, "work is charged to a socket's holder, without its call path"},
+    {segments, "TCP work is charged by the packets' addresses alone"},
+    {splices, "work for spliced data is charged to the socket's holder"},
+    {drops, "dropped packets count as expired"},
+    {sending, "deferred sending is not charged to the sender"},
+    {queueing, "work of queueing disciplines is not charged to the sender"},
+    {connections, "handshakes and short connections may stay unclaimed"},
+    {timers, "the work of timers stays unclaimed"},
+    {queueing_work, "the work of kworkers stays unclaimed"},
+    {thread_work, "the work of some kernel threads stays unclaimed"},
+    {dirtying, "files that were written while pkprof did not watch stay unclaimed"},
+    {sharing, "a file that several write to is charged to the first of them"},
+    {flushing, "writing back is charged to whoever set it off"},
+    {journal, "the work of ext4's journal stays unclaimed"},
+    {submitting, "the ends of disk requests stay unclaimed"},
+    {sending_on, "the work of the threads of mapped disks (dm, md) stays unclaimed"},
+    {completing, "the ends of disk requests stay unclaimed"},
+    {reclaiming, "the work of kswapd stays unclaimed"},
+    {compacting, "the work of kcompactd stays unclaimed"},
+    {interrupts,
+     "the time of hard interrupts is charged to whatever was interrupted, and what sampling takes "
+     "is not known"},
+    {all_time, "pkprof stat cannot measure"},
+    {all_calls, "calls in softirqs stay unclaimed"},
+    {sleepers, "timers' interrupts are the kernel's"},
+    {calls, "function calls between CPUs are the kernel's"},
+    {reschedules, "reschedule interrupts are the kernel's"},
+    {huge_pages, "the work of khugepaged stays unclaimed"},
+    {killing, "the work of the oom reaper stays unclaimed"},
+    {names, "a process that names itself may be shown by the name that it had before"},
+    {coming_back, "a CPU that goes offline is not sampled any more, and taken for idle"},
+};
+
+constexpr Hook hooks[] = {
+    {"pk_netif_receive_skb", packets, "netif_receive_skb", 1, false, 0, HookGroup::work,
+     PK_REST_PACKETS},
+    {"pk_napi_gro_receive", drivers, "napi_gro_receive_entry", 1, false, 0, HookGroup::work},
+    {"pk_sk_data_ready", sockets, "sk_data_ready", 1, false, 0, HookGroup::work},
+    {"pk_sock_def_readable", sockets, "sock_def_readable", 0, true, 1, HookGroup::work},
+    {"pk_sock_recv_length", takers, "sock_recv_length", 3, false, 0, HookGroup::work,
+     PK_REST_TAKING},
+    {"pk_sock_recvmsg", takers, "sock_recvmsg", 0, true, 1, HookGroup::work},
+    {"pk_tcp_probe", segments, "tcp_probe", 2, false, 0, HookGroup::work},
+    {"pk_tcp_rcv_space_adjust", splices, "tcp_rcv_space_adjust", 1, false, 0, HookGroup::work},
+    {"pk_kfree_skb_rx", drops, "kfree_skb", 4, false, 0, HookGroup::work},
+    {"pk_kfree_skb", drops, "kfree_skb", 1, false, 1, HookGroup::work},
+    {"pk_net_dev_queue", sending, "net_dev_queue", 1, false, 0, HookGroup::work, PK_REST_SENDING},
+    {"pk_qdisc_dequeue", queueing, "qdisc_dequeue", 4, false, 0, HookGroup::work, PK_REST_SENDING},
+    {"pk_inet_sock_set_state", connections, "inet_sock_set_state", 3, false, 0, HookGroup::work},
+    {"pk_timer_expire", timers, "timer_expire_entry", 1, false, 0, HookGroup::work},
+    {"pk_hrtimer_expire", timers, "hrtimer_expire_entry", 1, false, 0, HookGroup::work},
+    {"pk_timer_start", timers, "timer_start", 1, false, 0, HookGroup::work},
+    {"pk_workqueue_queue_work", queueing_work, "workqueue_queue_work", 3, false, 0,
+     HookGroup::lasting},
+    {"pk_kthread_queue_work", thread_work, "sched_kthread_work_queue_work", 2, false, 0,
+     HookGroup::lasting},
+    {"pk_inode_dirty", dirtying, "writeback_dirty_inode_enqueue", 1, false, 0, HookGroup::lasting},
+    {"pk_folio_dirty", sharing, "writeback_dirty_folio", 2, false, 0, HookGroup::work},
+    {"pk_inode_written", flushing, "writeback_single_inode_start", 1, false, 0, HookGroup::lasting},
+    {"pk_flush_done", flushing, "writeback_pages_written", 1, false, 0, HookGroup::lasting},
+    {"pk_journal_handle", journal, "jbd2_handle_start", 2, false, 0, HookGroup::work},
+    {"pk_block_bio_queue", submitting, "block_bio_queue", 1, false, 0, HookGroup::disks},
+    {"pk_block_split", sending_on, "block_split", 2, false, 0, HookGroup::disks},
+    {"pk_block_bio_remap", sending_on, "block_bio_remap", 3, false, 0, HookGroup::disks},
+    {"pk_block_rq_issue", submitting, "block_rq_issue", 1, false, 0, HookGroup::disks},
+    {"pk_block_rq_complete", completing, "block_rq_complete", 3, false, 0, HookGroup::disks},
+    {"pk_kswapd_woken", reclaiming, "mm_vmscan_wakeup_kswapd", 1, false, 0, HookGroup::lasting},
+    {"pk_kcompactd_woken", compacting, "mm_compaction_wakeup_kcompactd", 1, false, 0,
+     HookGroup::lasting},
+    {"pk_khugepaged_scan", huge_pages, "mm_khugepaged_scan_pmd", 1, false, 0, HookGroup::lasting},
+    {"pk_khugepaged_scan", huge_pages, "mm_khugepaged_scan_file", 1, false, 0, HookGroup::lasting},
+    {"pk_oom_victim", killing, "mark_victim", 1, false, 0, HookGroup::lasting},
+    {"pk_task_rename", names, "task_rename", 2, false, 0, HookGroup::lasting},
+    {"pk_cpu_moves", coming_back, "cpuhp_enter", 4, false, 0, HookGroup::lasting},
+    {"pk_irq_entry", interrupts, "irq_handler_entry", 2, false, 0, HookGroup::interrupts},
+    {"pk_irq_exit", interrupts, "irq_handler_exit", 1, false, 0, HookGroup::interrupts},
+    {"pk_local_timer_entry", interrupts, "local_timer_entry", 1, false, 0, HookGroup::interrupts},
+    {"pk_vector_exit", interrupts, "local_timer_exit", 1, false, 0, HookGroup::interrupts},
+    {"pk_call_entry", interrupts, "call_function_entry", 1, false, 0, HookGroup::interrupts},
+    {"pk_vector_exit", interrupts, "call_function_exit", 1, false, 0, HookGroup::interrupts},
+    {"pk_call_entry", interrupts, "call_function_single_entry", 1, false, 0, HookGroup::interrupts},
+    {"pk_vector_exit", interrupts, "call_function_single_exit", 1, false, 0, HookGroup::interrupts},
+    {"pk_irq_work_entry", interrupts, "irq_work_entry", 1, false, 0, HookGroup::interrupts},
+    {"pk_vector_exit", interrupts, "irq_work_exit", 1, false, 0, HookGroup::interrupts},
+    {"pk_reschedule_entry", interrupts, "reschedule_entry", 1, false, 0, HookGroup::interrupts},
+    {"pk_vector_exit", interrupts, "reschedule_exit", 1, false, 0, HookGroup::interrupts},
+    {"pk_hrtimer_interrupt", sleepers, "hrtimer_expire_entry", 1, false, 0, HookGroup::interrupts},
+    {"pk_hrtimer_start", sleepers, "hrtimer_start", 1, false, 0, HookGroup::interrupts},
+    {"pk_csd_queue", calls, "csd_queue_cpu", 4, false, 0, HookGroup::interrupts},
+    {"pk_csd_entry", calls, "csd_function_entry", 2, false, 0, HookGroup::interrupts},
+    {"pk_csd_exit", calls, "csd_function_exit", 2, false, 0, HookGroup::interrupts},
+    {"pk_call_many", calls, "smp_call_function_many_cond", 0, true, 1, HookGroup::interrupts},
+    {"pk_call_one", calls, "smp_call_function_single", 0, true, 1, HookGroup::interrupts},
+    {"pk_call_later", calls, "smp_call_function_single_async", 0, true, 1, HookGroup::interrupts},
+    {"pk_call_wake", calls, "__smp_call_single_queue", 0, true, 1, HookGroup::interrupts},
+    {"pk_ipi_send", reschedules, "ipi_send_cpu", 3, false, 0, HookGroup::interrupts},
+    {"pk_send_reschedule", reschedules, "native_smp_send_reschedule", 0, true, 1,
+     HookGroup::interrupts},
+    {"pk_sched_switch", all_time, "sched_switch", 3, false, 0, HookGroup::measure},
+    {"pk_softirq_entry", all_time, "softirq_entry", 1, false, 0, HookGroup::measure},
+    {"pk_softirq_exit", all_time, "softirq_exit", 1, false, 0, HookGroup::measure},
+    {"pk_calls_softirq_entry", all_calls, "softirq_entry", 1, false, 0, HookGroup::calls},
+    {"pk_calls_softirq_exit", all_calls, "softirq_exit", 1, false, 0, HookGroup::calls},
+};
+
+}  // namespace
+
+bool is_for_clocks(const Hook& hook) {
+  return hook.need == coming_back || hook.need == names;
+}
+
+std::span<const Need> all_needs() {
+  return needs;
+}
+std::span<const Hook> all_hooks() {
+  return hooks;
+}
+
+bool hook_exists(const Hook& hook, const KernelFacts& facts) {
+  if (hook.function) return facts.has_function(hook.where);
+  return facts.tracepoint_args(hook.where) >= hook.min_args;
+}
+
+}  // namespace pkprof

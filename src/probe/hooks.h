@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The optional programs of the kernel side: what each is needed for, and what a kernel must have.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "pkprof/user_abi.h"
+#include "probe/facts.h"
+
+namespace pkprof {
+
+// Something the attribution needs to know, and what the user loses where it cannot be had.
+struct Need {
+  const char* name;
+  const char* costs;
+};
+
+// Hooks whose runs are counted together, since they cost about the same.
+enum class HookGroup {
+  lasting,     // rare hooks that note who owns what for long: they stay on between windows
+  work,        // for each packet, page or timer
+  disks,       // for each disk request
+  interrupts,  // for each hard interrupt
+  measure,     // for each task's turn and each softirq; only where all of the time is measured
+  calls,       // for each softirq and each call; only where calls are counted
+};
+inline constexpr size_t hook_groups = 6;
+
+// Of each run of a hook, whatever it does, ns.
+struct HookOverhead {
+  uint64_t dispatch_ns = 0;  // to come to it and back
+  uint64_t timing_ns = 0;    // of what the kernel measures as its run, that measuring takes
+};
+
+struct Hook {
+  const char* program;  // in the BPF object; one without arguments may be attached in many places
+  const char* need;     // Need::name that it meets
+  const char* where;    // tracepoint or function, for people
+  int min_args;         // the tracepoint has at least so many arguments
+  bool function;        // fentry/fexit on a kernel function; else a tracepoint
+  int way;              // of meeting the need: hooks of one way go together
+  HookGroup group;
+  pk_rest rest = pk_rest{};  // with which it rests while nothing needs it
+};
+
+[[nodiscard]] std::span<const Need> all_needs();
+// A need's ways in order of preference: the first of which a kernel has a hook is taken.
+[[nodiscard]] std::span<const Hook> all_hooks();
+[[nodiscard]] bool hook_exists(const Hook& hook, const KernelFacts& facts);
+// Whether sampling itself needs it, with no other hook, too.
+[[nodiscard]] bool is_for_clocks(const Hook& hook);
+
+}  // namespace pkprof

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page knows: all of the time, in no more nodes than it may have, and no name as markup.
+// How it looks and what it does is web/tests.
+#include "report/page/page.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "model/gzip.h"
+#include "report/ledger.h"
+#include "report/page/page_stacks.h"
+#include "report_fixture.h"
+
+namespace pkprof {
+namespace {
+
+using nlohmann::json;
+
+// What the browser does: the element's text, base64, gzip, JSON.
+json unpacked(const std::string& html) {
+  const std::string begin = R"(id="profile">)";
+  const size_t from = html.find(begin) + begin.size();
+  const std::string text = html.substr(from, html.find('<', from) - from);
+  const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  uint32_t word = 0;
+  int bits = 0;
+  for (const char c : text) {
+    const size_t value = digits.find(c);
+    if (value == std::string::npos) break;  // '='
+    word = word << 6 | static_cast<uint32_t>(value);
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes += static_cast<char>(word >> bits & 255);
+  }
+  return json::parse(*gunzip(bytes, 1 << 26));
+}
+
+uint64_t busy_ns(const Profile& profile) {
+  uint64_t ns = 0;
+  for (const auto& [key, value] : profile.samples())
+    if (is_working(profile.labels()[key.served].kind)) ns += value.ns;
+  return ns;
+}
+
+uint64_t sum(const PageStacks& stacks) {
+  uint64_t ns = 0;
+  for (const PageSample& sample : stacks.samples) ns += sample.ns;
+  return ns;
+}
+
+TEST(PageStacks, HaveAllTimeThatWasWorked) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Profile profile = test::random_profile(seed, 500);
+    EXPECT_EQ(sum(page_stacks(profile)), busy_ns(profile));
+  }
+}
+
+TEST(PageStacks, AParentStandsBeforeItsChildren) {
+  const PageStacks stacks = page_stacks(test::random_profile(1, 2000));
+  for (size_t i = 1; i < stacks.nodes.size(); ++i) EXPECT_LT(stacks.nodes[i].parent, i);
+}
+
+TEST(PageStacks, AreBoundedAndLoseNothing) {
+  const Profile profile = test::random_profile(7, 3000);
+  const PageStacks all = page_stacks(profile);
+  ASSERT_GT(all.nodes.size(), 1000U);
+  EXPECT_EQ(all.small_ns, 0U);
+  const PageStacks few = page_stacks(profile, 100);
+  EXPECT_EQ(sum(few), busy_ns(profile));
+  EXPECT_GT(few.small_ns, 0U);
+  size_t kept = 0;
+  for (size_t i = 1; i < few.nodes.size(); ++i) kept += few.nodes[i].function != few.small;
+  EXPECT_LE(kept, 100U);
+  EXPECT_LE(few.nodes.size(), 2 * kept + 2);  // one more under each that is left, at most
+}
+
+TEST(PageStacks, KeepWhoRanAndWhoWasServed) {
+  const Profile profile = test::small_machine();
+  std::map<std::pair<LabelId, LabelId>, uint64_t> wanted;
+  std::map<std::pair<LabelId, LabelId>, uint64_t> had;
+  for (const auto& [key, value] : profile.samples())
+    if (is_working(profile.labels()[key.served].kind) && value.ns)
+      wanted[{key.ran_on, key.served}] += value.ns;
+  for (const PageSample& sample : page_stacks(profile, 5).samples)
+    had[{sample.ran_on, sample.served}] += sample.ns;
+  EXPECT_EQ(had, wanted);
+}
+
+TEST(Page, HasTheLedgersOwnRows) {
+  const Profile profile = test::grouped_machine();
+  const auto html = page_html(profile, "some.pb.gz");
+  ASSERT_TRUE(html) << html.error().message;
+  const json data = unpacked(*html)["profile"];
+  for (const By by : every_by) {
+    const Ledger ledger = build_ledger(profile, {}, by);
+    const json& shown = data["ledgers"][std::string(to_string(by))];
+    ASSERT_EQ(shown["rows"].size(), ledger.processes.size());
+    for (size_t i = 0; i < ledger.processes.size(); ++i) {
+      const LedgerRow& row = ledger.processes[i];
+      EXPECT_EQ(shown["rows"][i]["user"], row.user_ns);
+      EXPECT_EQ(shown["rows"][i]["async"], row.async_ns);
+      EXPECT_EQ(shown["rows"][i]["stolen"], row.stolen_ns);
+    }
+    EXPECT_EQ(shown["sum"], ledger.sum_ns());
+  }
+}
+
+// Names that are markup, or end the script they stand in, are in the page in no readable form.
+TEST(Page, HasNoNameAsMarkup) {
+  Profile profile = test::small_machine();
+  const LabelId id =
+      profile.label({.kind = LabelKind::process, .pid = 66, .comm = "</script><b>x"});
+  profile.add({.ran_on = id, .served = id, .source = profile.string("user")}, {1, 1000, 0, 0});
+  const auto html = page_html(profile, "</script><img src=x onerror=alert(1)>");
+  ASSERT_TRUE(html);
+  EXPECT_EQ(html->find("</script><b>"), std::string::npos);
+  EXPECT_EQ(html->find("<img"), std::string::npos);
+  EXPECT_EQ(unpacked(*html)["profile"]["labels"][id]["comm"], "</script><b>x");
+}
+
+TEST(Page, FetchesNothing) {
+  const auto html = page_html(test::small_machine(), "x");
+  ASSERT_TRUE(html);
+  EXPECT_NE(html->find("default-src 'none'"), std::string::npos);
+  for (const char* outside : {"<link", "src=\"http", "@import", "url(http"})
+    EXPECT_EQ(html->find(outside), std::string::npos) << outside;
+}
+
+TEST(Page, OfTwoProfilesHasBothAndTheDifference) {
+  const Profile a = test::small_machine();
+  const Profile b = test::grouped_machine();
+  const auto html = diff_page_html(a, "a", b, "b", By::comm);
+  ASSERT_TRUE(html) << html.error().message;
+  const json data = unpacked(*html);
+  EXPECT_EQ(data["profile"]["file"], "b");
+  EXPECT_EQ(data["before"]["file"], "a");
+  EXPECT_FALSE(data["diff"]["rows"].empty());
+}
+
+}  // namespace
+}  // namespace pkprof
