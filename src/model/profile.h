@@ -31,7 +31,7 @@ enum class Basis : uint8_t {
   submitter = 3,    // it submitted the request
   dirtier = 4,      // it dirtied the page
   queuer = 5,       // it queued the work
-  voted = 6,        // it had the largest part in a shared object
+  voted = 6,        // its part of an object that several share, by their votes
   provisional = 7,  // the best guess at hand when the account had to be closed
 };
 [[nodiscard]] std::string_view to_string(Basis basis);
