@@ -17,8 +17,8 @@ constexpr bool is_same(pk_basis kernels, Basis ours) {
 static_assert(is_same(PK_BASIS_OWN, Basis::own) && is_same(PK_BASIS_CONSUMED, Basis::consumed) &&
               is_same(PK_BASIS_OWNER, Basis::owner) &&
               is_same(PK_BASIS_SUBMITTER, Basis::submitter) &&
-              is_same(PK_BASIS_DIRTIER, Basis::dirtier) && is_same(PK_BASIS_QUEUER, Basis::queuer) &&
-              is_same(PK_BASIS_VOTED, Basis::voted) &&
+              is_same(PK_BASIS_DIRTIER, Basis::dirtier) &&
+              is_same(PK_BASIS_QUEUER, Basis::queuer) && is_same(PK_BASIS_VOTED, Basis::voted) &&
               is_same(PK_BASIS_PROVISIONAL, Basis::provisional));
 
 constexpr ptrdiff_t telling_frames = 4;  // the outermost ones, that may tell a source
