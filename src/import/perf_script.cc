@@ -99,12 +99,17 @@ class PerfScript {
     return true;
   }
 
-  // "  main.c:12", of the frame before it; "  libc.so.6[7f1e2d3c]" where that is not known
+  // "  main.c:12", of the frame before it; where that is not known "  libc.so.6[7f1e2d3c]", and of
+  // code that was made at run time "  [JIT] tid 812[7f1e2d3c]"
   [[nodiscard]] bool is_source_line(std::string_view line) const {
     if (!line.starts_with("  ") || sample_->frames.empty()) return false;
     if (const size_t more = line.rfind(" (discriminator "); more != std::string_view::npos)
       line = line.substr(0, more);
-    if (line.ends_with(']')) return line.find(' ', 2) == std::string_view::npos;
+    if (line.ends_with(']')) {
+      const size_t address = line.rfind('[') + 1;
+      return address < line.size() - 1 &&
+             line.find_first_not_of("0123456789abcdef", address) == line.size() - 1;
+    }
     const size_t colon = line.rfind(':');
     return colon != std::string_view::npos && colon + 1 < line.size() &&
            line.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;

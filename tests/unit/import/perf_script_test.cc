@@ -194,7 +194,9 @@ TEST(PerfScript, SourceLinesBelongToTheirFrames) {
   const auto profile = imported(hundred("a 1 [000]",
                                         "10000000 cpu-clock: \n\t55 f+0x1 (/bin/a)\n  a.c:12\n"
                                         "\t66 g+0x1 (/bin/a)\n  a.c:40 (discriminator 3)\n"
-                                        "\t77 main+0x1 (/bin/a)\n  a[4011f3]\n\n"));
+                                        "\t77 main+0x1 (/bin/a)\n  a[4011f3]\n"
+                                        "\t88 [unknown] (/tmp/perf-1.map)\n  [JIT] tid 1[88]\n"
+                                        "\t99 h+0x1 (/bin/my a)\n  my a[99]\n\n"));
   EXPECT_EQ(rows_of(profile), Rows{"a 1000 0 0"});
   EXPECT_FALSE(says(*profile, "not understood"));
 }
