@@ -20,7 +20,7 @@ enum {
 struct pk_range {
 	__u64 start;
 	__u64 length;
-	__u64 file; /* as its frames say it: see PK_FRAME_IN_FILE */
+	__u64 frame; /* what its frames have beside their address: see PK_FRAME_IN_FILE */
 };
 
 struct pk_mapping_key {

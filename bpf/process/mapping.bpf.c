@@ -144,7 +144,7 @@ static long pk_tell_frame(__u32 i, struct pk_frames *f)
 	address = f->stack->ip[i] - (i ? 1 : 0); /* a call may be the last thing in its function */
 	for (k = 0; k < PK_RANGES; k++) {
 		if (address - m->range[k].start < m->range[k].length) {
-			f->stack->ip[i] |= m->range[k].file;
+			f->stack->ip[i] |= m->range[k].frame;
 			return 0;
 		}
 	}
@@ -167,8 +167,8 @@ static long pk_tell_frame(__u32 i, struct pk_frames *f)
 	at = m->next++ & (PK_RANGES - 1);
 	m->range[at].start = start;
 	m->range[at].length = m->mapping.end - start;
-	m->range[at].file = pk_file_of_frames(m->mapping.file, start);
-	f->stack->ip[i] |= m->range[at].file;
+	m->range[at].frame = pk_file_of_frames(m->mapping.file, start);
+	f->stack->ip[i] |= m->range[at].frame;
 	return 0;
 }
 

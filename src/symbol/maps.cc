@@ -79,8 +79,8 @@ UserMap MapPiece::as_map() const {
   return map;
 }
 
-void MapTable::add(const UserMap& map) {
-  if (map.end <= map.start) return;
+bool MapTable::add(const UserMap& map) {
+  if (map.end <= map.start) return true;
   auto origin = std::make_shared<MapOrigin>(MapOrigin{map, false, nullptr});
   MapPiece piece{map.start, map.end, std::move(origin)};
   // Those that the new one touches: from the first that ends after its start.
@@ -88,9 +88,13 @@ void MapTable::add(const UserMap& map) {
                                     [&](const MapPiece& p) { return p.end <= map.start; });
   auto last = std::partition_point(first, pieces_.end(),
                                    [&](const MapPiece& p) { return p.start < map.end; });
-  std::erase_if(replaced_, [&](const MapPiece& p) { return is_same_code(p.origin->map, map); });
+  // What is there again is no longer replaced.
+  std::erase_if(replaced_, [&](const MapPiece& p) {
+    return p.start >= map.start && p.end <= map.end && is_same_code(p.origin->map, map);
+  });
+  bool kept = true;
   for (auto it = first; it != last; ++it)
-    if (!is_same_code(it->origin->map, map)) keep_replaced(*it);
+    if (!is_same_code(it->origin->map, map)) kept &= keep_replaced(*it);
   std::vector<MapPiece> replacement;
   if (first != last && first->start < map.start) {
     replacement.push_back({first->start, map.start, first->origin});
@@ -102,12 +106,15 @@ void MapTable::add(const UserMap& map) {
   first = pieces_.erase(first, last);
   pieces_.insert(first, std::make_move_iterator(replacement.begin()),
                  std::make_move_iterator(replacement.end()));
+  return kept;
 }
 
-void MapTable::keep_replaced(const MapPiece& piece) {
-  if (!piece.origin->map.file_number) return;
-  if (replaced_.size() >= most_replaced) replaced_.erase(replaced_.begin());
+bool MapTable::keep_replaced(const MapPiece& piece) {
+  if (!piece.origin->map.file_number) return true;
+  const bool full = replaced_.size() >= most_replaced;
+  if (full) replaced_.erase(replaced_.begin());
   replaced_.push_back(piece);
+  return !full;
 }
 
 const MapPiece* MapTable::find(uint64_t address, uint64_t file_number) const {

@@ -36,13 +36,14 @@ struct MapPiece {
 
 class MapTable {
  public:
-  void add(const UserMap& map);  // ignored when empty
+  // Ignored when empty. False: something that was mapped before is forgotten for it.
+  bool add(const UserMap& map);
   // Of a file whose number is known, what was mapped there before counts, too.
   [[nodiscard]] const MapPiece* find(uint64_t address, uint64_t file_number = 0) const;
   [[nodiscard]] const std::vector<MapPiece>& pieces() const { return pieces_; }
 
  private:
-  void keep_replaced(const MapPiece& piece);
+  bool keep_replaced(const MapPiece& piece);
 
   std::vector<MapPiece> pieces_;    // by address, disjoint
   std::vector<MapPiece> replaced_;  // of files with numbers, the last one last

@@ -182,7 +182,10 @@ UserSymbols& UserSymbols::operator=(UserSymbols&&) noexcept = default;
 
 void UserSymbols::add_map(uint64_t process, const UserMap& map) {
   Process& p = impl_->processes[process];
-  impl_->own_maps(p).add(map);
+  if (!impl_->own_maps(p).add(map))
+    impl_->warnings.add(
+        "a process loaded and unloaded more code than is remembered: some of its frames lack "
+        "names");
 }
 
 void UserSymbols::fork(uint64_t parent, uint64_t child) {

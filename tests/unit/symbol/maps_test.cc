@@ -42,6 +42,43 @@ TEST(Maps, MalformedLinesAreCounted) {
   ASSERT_EQ(maps.executable.size(), 2U);
 }
 
+UserMap numbered(uint64_t start, uint64_t end, uint64_t number) {
+  UserMap map{.start = start, .end = end, .offset = start, .file = "/" + std::to_string(number)};
+  map.file_number = number;
+  return map;
+}
+
+TEST(Maps, OfAFileWithANumberAreFoundAfterOthersCame) {
+  MapTable table;
+  table.add(numbered(0x1000, 0x2000, 1));
+  table.add(numbered(0x3000, 0x4000, 1));  // the same file's other segment
+  table.add(numbered(0x0000, 0x5000, 2));
+  const auto file_at = [&](uint64_t address, uint64_t number) {
+    const MapPiece* piece = table.find(address, number);
+    return piece ? piece->origin->map.file : "none";
+  };
+  EXPECT_EQ(file_at(0x1800, 1), "/1");
+  EXPECT_EQ(file_at(0x3800, 1), "/1");
+  EXPECT_EQ(file_at(0x1800, 0), "/2") << "as it is now";
+  EXPECT_EQ(file_at(0x1800, 3), "none");
+  table.add(numbered(0x1000, 0x2000, 1));  // told again; the other segment is not, being known
+  EXPECT_EQ(file_at(0x1800, 1), "/1");
+  EXPECT_EQ(file_at(0x1800, 2), "/2");
+  EXPECT_EQ(file_at(0x3800, 1), "/1");
+}
+
+TEST(Maps, ForgetTheOldestThatWereReplaced) {
+  MapTable table;
+  bool all = true;
+  for (uint64_t number = 1; number <= 257; ++number)
+    all &= table.add(numbered(0x1000, 0x2000, number));
+  EXPECT_TRUE(all);
+  EXPECT_NE(table.find(0x1800, 1), nullptr);
+  EXPECT_FALSE(table.add(numbered(0x1000, 0x2000, 258)));
+  EXPECT_EQ(table.find(0x1800, 1), nullptr);
+  EXPECT_NE(table.find(0x1800, 2), nullptr);
+}
+
 TEST(Maps, NewOnesReplaceWhatTheyOverlap) {
   MapTable table;
   table.add(anon(0x1000, 0x9000, "old"));
