@@ -36,7 +36,7 @@ void print_cpus(uint64_t frequency_hz) {
   KernelSideOptions options;
   options.frequency_hz = frequency_hz;
   for (const uint32_t cpus : {2U, 8U, 64U, 256U, 1024U}) {
-    const uint32_t entries = KernelSide::room_for(options, cpus).counts;
+    const uint32_t entries = table_room(options, cpus).counts;
     const double samples = static_cast<double>(cpus * frequency_hz);
     const double stacks = std::min<double>(entries, 2 * samples);
     const double counts = std::min<double>(entries, samples);

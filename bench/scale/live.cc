@@ -19,12 +19,14 @@ namespace {
 Result<Json> time_of_asking() {
   const auto facts = KernelFacts::read();
   if (!facts) return std::unexpected(facts.error());
-  auto kernel = KernelSide::load(*facts, {});
+  auto loaded = LoadedKernel::load(*facts, {});
+  if (!loaded) return std::unexpected(loaded.error());
+  auto kernel = std::move(*loaded).attach(nullptr);
   if (!kernel) return std::unexpected(kernel.error());
   const double before = now_ms();
-  if (!kernel->ask_owners()) return fail("this kernel does not tell who holds a socket");
+  if (!kernel->owners().ask()) return fail("this kernel does not tell who holds a socket");
   return Json{{"asking for owners, ms", now_ms() - before},
-              {"owners without room", kernel->owners_without_room()}};
+              {"owners without room", kernel->owners().without_room()}};
 }
 
 using StartCrowd = std::function<Result<Crowd>(uint32_t)>;

@@ -85,7 +85,7 @@ class Simulation {
   UserSymbols symbols_;
   Processes processes_;
   std::optional<Recorder> recorder_;
-  KernelSide::Tables tables_;
+  Tables tables_;
   std::vector<ProcessEvent> events_;
   uint64_t now_ = second_ns;
   uint64_t fresh_ = 1'000'000;

@@ -4,7 +4,7 @@
  * Defined in state.bpf.c.
  *
  * Samples are counted here, in the kernel, so that nothing of ours need run for a profile to
- * grow (see src/kernel/kernel_side.cc for how they are emptied).
+ * grow (see src/kernel/kernel_tables.cc for how they are emptied).
  */
 #ifndef PKPROF_STATE_BPF_H
 #define PKPROF_STATE_BPF_H

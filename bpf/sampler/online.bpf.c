@@ -2,7 +2,7 @@
 /*
  * CPUs that go offline and come back, one by one or all but one when the machine is suspended. As a
  * CPU goes, the kernel takes perf's events off it, and does not put them back: its sampling clock is
- * gone until user space opens it anew (src/kernel/kernel_clocks.cc), and for good where nobody of
+ * gone until user space opens it anew (src/kernel/sampling_clocks.cc), and for good where nobody of
  * ours is there to do so. In between nothing of what it does counts; see pk_is_away().
  */
 #include "core/hook.bpf.h"

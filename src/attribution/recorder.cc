@@ -64,7 +64,7 @@ void Recorder::add_row(const Row& row, const pk_count& count) {
   if (row.slot) timeline_.add(names_.without_stacks(row), count.ns);
 }
 
-void Recorder::add(const KernelSide::Tables& tables) {
+void Recorder::add(const Tables& tables) {
   stacks_.hand_over(tables.stacks);
   for (const auto& [key, count] : tables.counts) {
     Row row{key, timeline_.now()};
@@ -257,10 +257,10 @@ void Recorder::keep_stacks(uint32_t rounds) {
   stacks_.keep(kernel, user, rounds);
 }
 
-void Recorder::add_rest(const KernelSide::Rest& rest) {
-  for (const auto& [object, charge] : rest.slots) add_charge(object, charge);
-  for (const pk_charge& charge : rest.waiting) add_nobody(charge);
-  for (const pk_exact& exact : rest.exact) add_exact(exact);
+void Recorder::add_leftovers(const Leftovers& left) {
+  for (const auto& [object, charge] : left.slots) add_charge(object, charge);
+  for (const pk_charge& charge : left.waiting) add_nobody(charge);
+  for (const pk_exact& exact : left.exact) add_exact(exact);
 }
 
 void Recorder::add_charge(uint64_t object, const pk_charge& charge) {

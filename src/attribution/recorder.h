@@ -23,7 +23,7 @@
 #include "attribution/scale.h"
 #include "attribution/stacks.h"
 #include "attribution/timeline.h"
-#include "kernel/kernel_side.h"
+#include "kernel/counted.h"
 #include "model/profile.h"
 #include "process/processes.h"
 #include "symbol/symbolizer.h"
@@ -63,7 +63,7 @@ class Recorder {
   void scale_all(uint64_t watched_ns, uint64_t all_ns);
   // Stacks that come with no tables are had there.
   void fetch_stacks_by(Stacks::Fetch fetch) { stacks_.fetch_by(std::move(fetch)); }
-  void add(const KernelSide::Tables& tables);
+  void add(const Tables& tables);
   // Charges what is on objects to those they are for, as far as that is known by now. Returns how
   // many are still without.
   size_t resolve_owners(const Parties::Of& parties_of);
@@ -74,7 +74,7 @@ class Recorder {
   // Samples that make_room() took the stack from, and those for objects that it forgot.
   [[nodiscard]] uint64_t without_stack() const { return without_stack_; }
   [[nodiscard]] uint64_t forgotten() const { return forgotten_; }
-  void add_rest(const KernelSide::Rest& rest);      // but for the votes
+  void add_leftovers(const Leftovers& left);        // but for the votes
   void add_special(uint64_t special, uint64_t ns);  // time that no sample stands for
   // For how long the CPUs that are idle have been, up to now. When they wake, the tables will have
   // the whole of it: what was told before is not counted again.

@@ -19,7 +19,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "kernel/raw_stack.h"
+#include "kernel/counted.h"
 #include "model/profile.h"
 #include "pkprof/user_abi.h"
 #include "symbol/symbolizer.h"

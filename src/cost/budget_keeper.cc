@@ -29,12 +29,12 @@ constexpr uint64_t longest_cost_interval_ns = 10'000'000'000;
 BudgetKeeper::BudgetKeeper(KernelSide& kernel, const Options& options, HookOverhead overhead)
     : kernel_(kernel),
       options_(options),
-      cost_(
-          CostMeter::ByGroup{
-              kernel.hook_programs(HookGroup::lasting), kernel.hook_programs(HookGroup::work),
-              kernel.hook_programs(HookGroup::disks), kernel.hook_programs(HookGroup::interrupts),
-              kernel.hook_programs(HookGroup::measure), kernel.hook_programs(HookGroup::calls)},
-          overhead) {}
+      cost_(CostMeter::ByGroup{kernel.programs(HookGroup::lasting),
+                               kernel.programs(HookGroup::work), kernel.programs(HookGroup::disks),
+                               kernel.programs(HookGroup::interrupts),
+                               kernel.programs(HookGroup::measure),
+                               kernel.programs(HookGroup::calls)},
+            overhead) {}
 
 void BudgetKeeper::begin() {
   const uint64_t now = monotonic_ns();
@@ -57,7 +57,7 @@ std::vector<uint64_t> BudgetKeeper::spent_ns() {
   std::vector<double> unsure_ns(paid_.size());
   for (size_t group = 0; group < hook_groups; ++group) {
     const double run_ns = cost_.hook_ns(static_cast<HookGroup>(group));
-    const std::vector<uint64_t> runs = kernel_.hook_runs(static_cast<HookGroup>(group));
+    const std::vector<uint64_t> runs = kernel_.hooks().runs(static_cast<HookGroup>(group));
     for (size_t cpu = 0; cpu < std::min(runs.size(), paid_.size()); ++cpu) {
       uint64_t& before = paid_[cpu].runs[group];
       const double ns = run_ns * static_cast<double>(runs[cpu] - before);
@@ -88,10 +88,10 @@ void BudgetKeeper::look_at_rest(uint64_t now) {
   if (packets_->look(stats.network, stats.needed_packets)) resting |= PK_REST_PACKETS;
   if (sending_->look(stats.network, stats.needed_sending)) resting |= PK_REST_SENDING;
   if (taking_.look(kernel_.taken_in_vain(), now)) resting |= PK_REST_TAKING;
-  resting = kernel_.may_rest(resting);
-  if (resting == kernel_.resting()) return;
+  resting = kernel_.hooks().may_rest(resting);
+  if (resting == kernel_.hooks().resting()) return;
   cost_.close();  // turning hooks on and off is not to be timed
-  unhooked_ += kernel_.rest(resting);
+  unhooked_ += kernel_.hooks().rest(resting);
 }
 
 void BudgetKeeper::turn_cost_window(uint64_t now) {
@@ -109,7 +109,7 @@ void BudgetKeeper::turn_cost_window(uint64_t now) {
 
 bool BudgetKeeper::look() {
   const uint64_t now = monotonic_ns();
-  const bool watching = kernel_.enabled();
+  const bool watching = kernel_.clocks().enabled();
   bool watch = watching;
   if (now >= next_look_) {
     next_look_ = (now / look_interval_ns + 1) * look_interval_ns;
@@ -121,10 +121,10 @@ bool BudgetKeeper::look() {
   return watch;
 }
 
-void BudgetKeeper::pause(KernelSide::Time time) {
+void BudgetKeeper::pause(WhileOff clock) {
   cost_.close();
-  kernel_.disable(time);
-  kernel_.detach_hooks();
+  kernel_.disable(clock);
+  kernel_.hooks().detach();
 }
 
 Result<> BudgetKeeper::go_on() {

@@ -31,8 +31,8 @@ class BudgetKeeper {
   bool look();
   // When look() will have more to do, CLOCK_MONOTONIC, ns.
   [[nodiscard]] uint64_t next() const { return next_; }
-  // All off, up to go_on(). `time`: whether the recording's clock goes on meanwhile.
-  void pause(KernelSide::Time time);
+  // All off, up to go_on(). `clock`: whether the recording's clock goes on meanwhile.
+  void pause(WhileOff clock);
   // All on again. For the first moments hooks note and nothing counts, so that work given just
   // before has its giver.
   Result<> go_on();
@@ -40,7 +40,7 @@ class BudgetKeeper {
   void forget_pause();
 
   // The programs of a group are others from here on.
-  void watch(HookGroup group) { cost_.watch(group, kernel_.hook_programs(group)); }
+  void watch(HookGroup group) { cost_.watch(group, kernel_.programs(group)); }
   void close() { cost_.close(); }  // measures no more
 
   [[nodiscard]] double hook_ns(HookGroup group) const { return cost_.hook_ns(group); }

@@ -14,7 +14,7 @@ SoFar SoFar::look(const KernelSide& kernel, const BudgetKeeper& budget) {
   const std::vector<double> clock_ns = kernel.clock_ns();
   so_far.clock_ns = std::accumulate(clock_ns.begin(), clock_ns.end(), 0.0);
   for (size_t group = 0; group < hook_groups; ++group) {
-    const auto runs = kernel.hook_runs(static_cast<HookGroup>(group));
+    const auto runs = kernel.hooks().runs(static_cast<HookGroup>(group));
     so_far.runs[group] = std::accumulate(runs.begin(), runs.end(), uint64_t{0});
   }
   so_far.user_ns = budget.user_ns();

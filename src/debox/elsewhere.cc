@@ -24,44 +24,44 @@ Result<std::unique_ptr<Elsewhere>> Elsewhere::start(const KernelFacts& facts,
   options.frequency_hz = frequency_hz;
   options.threads = true;
   options.debox = debox;
-  auto kernel = KernelSide::load(facts, options);
-  if (!kernel) return std::unexpected(kernel.error());
-  const HookOverhead overhead = kernel->measure_overhead();
+  auto loaded = LoadedKernel::load(facts, options);
+  if (!loaded) return std::unexpected(loaded.error());
+  const HookOverhead overhead = loaded->overhead();
   const KnownFunctions functions = symbols ? find_functions(*symbols) : KnownFunctions{};
-  kernel->tell_functions(symbols ? &functions : nullptr);
-  if (auto r = kernel->attach(); !r) return std::unexpected(r.error());
+  auto kernel = std::move(*loaded).attach(symbols ? &functions : nullptr);
+  if (!kernel) return std::unexpected(kernel.error());
   std::unique_ptr<Elsewhere> self(new Elsewhere(std::move(*kernel), overhead, budget));
-  self->kernel_.ask_owners();
   if (auto r = self->kernel_.enable(); !r) return std::unexpected(r.error());
-  self->started_ = self->kernel_.started();
+  self->started_ = self->kernel_.clocks().started();
   self->budget_.begin();
   return self;
 }
 
 Elsewhere::~Elsewhere() {
-  budget_.pause(KernelSide::Time::goes_on);
+  budget_.pause(WhileOff::clock_goes_on);
 }
 
 uint64_t Elsewhere::turn() {
   const uint64_t now = monotonic_ns();
   // Where the hooks cannot go on it is tried again.
-  if (const bool watching = kernel_.enabled(); budget_.look() != watching) {
+  if (const bool watching = kernel_.clocks().enabled(); budget_.look() != watching) {
     if (watching) {
-      budget_.pause(KernelSide::Time::goes_on);
-      static_cast<void>(kernel_.take_rest());  // what is on account is for nobody of later
+      budget_.pause(WhileOff::clock_goes_on);
+      static_cast<void>(
+          kernel_.tables().take_leftovers());  // what is on account is for nobody of later
     } else {
       static_cast<void>(budget_.go_on());
     }
   }
   if (now >= next_take_) {
     // That there is room. Where it cannot be taken it is tried again.
-    if (kernel_.take()) next_take_ = now + take_interval_ns;
-    static_cast<void>(kernel_.sample_returned());
+    if (kernel_.tables().take()) next_take_ = now + take_interval_ns;
+    static_cast<void>(kernel_.clocks().open_returned());
   }
   // Whose new sockets are: asking has a hundredth of the time.
   if (now >= next_ask_) {
     const uint64_t before = monotonic_ns();
-    kernel_.ask_owners();
+    kernel_.owners().ask();
     next_ask_ = std::max(now + take_interval_ns / 4, before + 100 * (monotonic_ns() - before));
   }
   return std::min({budget_.next(), next_take_, next_ask_});
@@ -72,7 +72,7 @@ uint64_t Elsewhere::cost_ns() const {
   for (const double clock_ns : kernel_.clock_ns()) ns += clock_ns;
   for (size_t g = 0; g < hook_groups; ++g) {
     const auto group = static_cast<HookGroup>(g);
-    for (const uint64_t runs : kernel_.hook_runs(group))
+    for (const uint64_t runs : kernel_.hooks().runs(group))
       ns += static_cast<double>(runs) * budget_.hook_ns(group);
   }
   return static_cast<uint64_t>(ns);
@@ -80,7 +80,7 @@ uint64_t Elsewhere::cost_ns() const {
 
 double Elsewhere::watched() const {
   const uint64_t now = monotonic_ns();
-  return static_cast<double>(kernel_.watched_ns(now)) /
+  return static_cast<double>(kernel_.clocks().watched_ns(now)) /
          static_cast<double>(std::max<uint64_t>(now - started_, 1));
 }
 

@@ -13,11 +13,12 @@
 #include <iterator>
 
 #include "debox/config.h"
-#include "kernel/mapped_table.h"
-#include "kernel/program_loader.h"
 #include "probe/core_types.h"
 #include "probe/hook_overhead.h"
 #include "probe/libbpf_log.h"
+#include "probe/link.h"
+#include "probe/mapped_table.h"
+#include "probe/program_loader.h"
 
 // What bpftool wrote uses the types of the headers above.
 #include "debox.skel.h"
@@ -28,13 +29,9 @@ namespace {
 struct SkeletonFree {
   void operator()(debox_bpf* s) const { debox_bpf__destroy(s); }
 };
-struct LinkFree {
-  void operator()(bpf_link* l) const { bpf_link__destroy(l); }
-};
 struct RingFree {
   void operator()(ring_buffer* r) const { ring_buffer__free(r); }
 };
-using Link = std::unique_ptr<bpf_link, LinkFree>;
 
 // errno says why, where it is not valid.
 Fd make_area(const bpf_map* areas, uint32_t area, uint32_t elements) {

@@ -8,9 +8,9 @@
 #include <unordered_set>
 
 #include "calls/function_links.h"
-#include "kernel/mapped_table.h"
 #include "pkprof/debox_user_abi.h"
 #include "probe/libbpf_log.h"
+#include "probe/mapped_table.h"
 
 // What bpftool wrote uses the types of the header above.
 #include "debox.skel.h"

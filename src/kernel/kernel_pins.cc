@@ -3,162 +3,97 @@
 #include <bpf/bpf.h>
 #include <unistd.h>
 
+#include <functional>
 #include <string_view>
 
-#include "base/clock.h"
 #include "kernel/kernel_side_impl.h"
-#include "kernel/program_loader.h"
 #include "probe/libbpf_log.h"
 
 namespace pkprof {
 namespace {
 
-// The kernel keeps names with dots for itself.
-std::string path_of(const std::string& dir, const char* kind, std::string name) {
-  for (char& c : name)
-    if (c == '.') c = '_';
-  return dir + "/" + kind + "_" + name;
-}
-
 std::string table_path(const std::string& dir, const char* name, int which) {
-  return path_of(dir, "table", name + std::string("_") + std::to_string(which));
+  return dir + "/table_" + name + "_" + std::to_string(which);
 }
 
 std::string program_path(const std::string& dir, size_t group, size_t number) {
-  return path_of(dir, "program", std::to_string(group) + "_" + std::to_string(number));
+  return dir + "/program_" + std::to_string(group) + "_" + std::to_string(number);
 }
 
 std::unexpected<Error> failed(const std::string& path, int err = errno) {
   return fail(LibbpfLog().explain("pinning " + path, err));
 }
 
+Result<> pin_fd(int fd, const std::string& path) {
+  if (bpf_obj_pin(fd, path.c_str())) return failed(path);
+  return {};
+}
+
 Fd open_pin(const std::string& path) {
   return Fd(bpf_obj_get(path.c_str()));
 }
 
-uint32_t id_of(const Fd& map) {
-  bpf_map_info info{};
-  uint32_t size = sizeof(info);
-  return bpf_obj_get_info_by_fd(map.get(), &info, &size) ? 0 : info.id;
+// Both of a pair.
+Result<TablePair> open_pair(const std::string& dir, const char* name, const bpf_map* in_use,
+                            uint32_t entries) {
+  std::array<Fd, 2> tables{open_pin(table_path(dir, name, 0)), open_pin(table_path(dir, name, 1))};
+  if (!tables[0].valid() || !tables[1].valid()) return fail_errno("opening the tables in " + dir);
+  return TablePair::open(std::move(tables), Fd(dup(bpf_map__fd(in_use))), entries);
 }
 
 }  // namespace
 
 Result<> KernelSide::pin(const std::string& dir) {
-  Impl& m = *impl_;
-  const auto pin_fd = [](int fd, const std::string& path) -> Result<> {
-    if (bpf_obj_pin(fd, path.c_str())) return failed(path);
-    return {};
-  };
+  const KernelObject& object = parts_->object;
   bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, m.skeleton->obj) {
+  bpf_object__for_each_map(map, object.skeleton->obj) {
     if (!bpf_map__autocreate(map)) continue;  // not there
-    const std::string path = path_of(dir, "map", bpf_map__name(map));
-    if (auto r = pin_fd(bpf_map__fd(map), path); !r) return r;
+    if (auto r = pin_fd(bpf_map__fd(map), KernelObject::map_path(dir, bpf_map__name(map))); !r)
+      return r;
   }
   for (int i = 0; i < 2; ++i) {
-    if (auto r = pin_fd(m.counts[i].get(), table_path(dir, "counts", i)); !r) return r;
-    if (auto r = pin_fd(m.stacks[i].get(), table_path(dir, "stacks", i)); !r) return r;
+    if (auto r = pin_fd(parts_->tables.counts().fd(i), table_path(dir, "counts", i)); !r) return r;
+    if (auto r = pin_fd(parts_->tables.stacks().fd(i), table_path(dir, "stacks", i)); !r) return r;
   }
   for (size_t group = 0; group < hook_groups; ++group) {
-    const std::vector<int> programs = hook_programs(static_cast<HookGroup>(group));
-    for (size_t i = 0; i < programs.size(); ++i)
-      if (auto r = pin_fd(programs[i], program_path(dir, group, i)); !r) return r;
+    const std::vector<int> fds = programs(static_cast<HookGroup>(group));
+    for (size_t i = 0; i < fds.size(); ++i)
+      if (auto r = pin_fd(fds[i], program_path(dir, group, i)); !r) return r;
   }
-  size_t links = 0;
-  const auto pin_link = [&](bpf_link* link) -> Result<> {
-    const std::string path = path_of(dir, "link", std::to_string(links++));
-    if (const int err = bpf_link__pin(link, path.c_str())) return failed(path, -err);
+  std::vector<bpf_link*> links = parts_->hooks.links();
+  for (bpf_link* clock : parts_->clocks.links()) links.push_back(clock);
+  for (size_t i = 0; i < links.size(); ++i) {
+    const std::string path = dir + "/link_" + std::to_string(i);
+    if (const int err = bpf_link__pin(links[i], path.c_str())) return failed(path, -err);
     // What is destroyed with this object is to leave the kernel's as it is: a clock would stop.
-    bpf_link__disconnect(link);
-    return {};
-  };
-  for (const Impl::HookLink& h : m.hook_links)
-    if (auto r = pin_link(h.link.get()); !r) return r;
-  for (const Link& link : m.links)
-    if (auto r = pin_link(link.get()); !r) return r;
+    bpf_link__disconnect(links[i]);
+  }
   return {};
 }
 
 Result<KernelSide> KernelSide::open_pinned(const std::string& dir, const KernelFacts& facts,
                                            const KernelSideOptions& options,
                                            std::vector<uint32_t> sampled) {
-  auto impl = std::make_unique<Impl>();
-  Impl& m = *impl;
-  m.options = options;
-  m.cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
-  m.room = room_for(options, m.cpus);
-  m.sampled = std::move(sampled);
-  CoreTypes types;  // until it is loaded
-  if (auto r = m.open(facts, types); !r) return std::unexpected(r.error());
-  if (auto r = m.share_memory_with_debox(); !r) return std::unexpected(r.error());
-  m.tell_mappings();
-  bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, m.skeleton->obj) {
-    if (!bpf_map__autocreate(map)) continue;
-    const std::string path = path_of(dir, "map", bpf_map__name(map));
-    const Fd fd = open_pin(path);
-    if (!fd.valid() || bpf_map__reuse_fd(map, fd.get())) return fail_errno("opening " + path);
-  }
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, m.skeleton->obj) bpf_program__set_autoload(
-      program, program == m.skeleton->progs.pk_look ||
-                   (options.hooks && program == m.skeleton->progs.pk_iter_sockets));
-  LibbpfLog log;
-  ProgramLoader loader(facts);
-  if (const int err = pkprof_bpf__load(m.skeleton.get()))
-    return fail(log.explain("opening the recording in " + dir, -err));
-  if (const auto refused = loader.load(); !refused.empty())
-    return fail(log.explain("opening the recording in " + dir, refused.front().error));
-  for (int i = 0; i < 2; ++i) {
-    m.counts[i] = open_pin(table_path(dir, "counts", i));
-    m.stacks[i] = open_pin(table_path(dir, "stacks", i));
-    if (!m.counts[i].valid() || !m.stacks[i].valid())
-      return fail_errno("opening the tables in " + dir);
-  }
-  m.counts_in_use = Fd(dup(bpf_map__fd(m.skeleton->maps.counts)));
-  m.stacks_in_use = Fd(dup(bpf_map__fd(m.skeleton->maps.stacks)));
-  const uint32_t zero = 0;
-  uint32_t in_use = 0;
-  if (bpf_map_lookup_elem(bpf_map__fd(m.skeleton->maps.counts), &zero, &in_use))
-    return fail_errno("finding the table in use");
-  m.active = m.active_stacks = in_use == id_of(m.counts[1]) ? 1 : 0;
+  std::unique_ptr<Parts, LoadedKernel::PartsFree> parts(new Parts(options));
+  if (auto r = parts->object.open_pinned(dir, facts); !r) return std::unexpected(r.error());
+  const TableRoom room = table_room(options, parts->object.cpus);
+  const auto& maps = parts->object.skeleton->maps;
+  auto counts = open_pair(dir, "counts", maps.counts, room.counts);
+  if (!counts) return std::unexpected(counts.error());
+  auto stacks = open_pair(dir, "stacks", maps.stacks, room.stacks);
+  if (!stacks) return std::unexpected(stacks.error());
+  parts->tables.use_pinned(std::move(*counts), std::move(*stacks));
   for (size_t group = 0; group < hook_groups; ++group) {
-    for (size_t i = 0;; ++i) {
-      Fd fd = open_pin(program_path(dir, group, i));
+    std::vector<Fd> programs;
+    for (;;) {
+      Fd fd = open_pin(program_path(dir, group, programs.size()));
       if (!fd.valid()) break;
-      m.pinned_programs[group].push_back(std::move(fd));
+      programs.push_back(std::move(fd));
     }
+    parts->hooks.use_pinned(static_cast<HookGroup>(group), std::move(programs));
   }
-  m.started = m.skeleton->bss->started;
-  return KernelSide(std::move(impl));
-}
-
-void KernelSide::stop() {
-  auto* bss = impl_->skeleton->bss;
-  if (bss->stopped) return;
-  impl_->look_at_cpus();
-  bss->stopped = monotonic_ns();
-}
-
-uint64_t KernelSide::started() const {
-  return impl_->skeleton->bss->started;
-}
-
-uint64_t KernelSide::stopped() const {
-  return impl_->skeleton->bss->stopped;
-}
-
-const std::vector<uint32_t>& KernelSide::sampled() const {
-  return impl_->sampled;
-}
-
-uint32_t KernelSide::rows() const {
-  return impl_->skeleton->bss->rows;
-}
-
-KernelSide::Room KernelSide::room() const {
-  return impl_->room;
+  parts->clocks.use_pinned(std::move(sampled));
+  return KernelSide(std::move(parts));
 }
 
 uint64_t KernelSide::code() {

@@ -1,18 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel/kernel_symbols.h"
 
+#include <bpf/bpf.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <vector>
 
-#include "kernel/kernel_side.h"
+#include "base/fd.h"
+#include "kernel/object/kernel_object.h"
+#include "probe/libbpf_log.h"
+#include "probe/link.h"
+#include "probe/program_loader.h"
 
 namespace pkprof {
+namespace {
+
+// Through the ksym iterator.
+Result<std::vector<pk_ksym>> ask_symbols() {
+  LibbpfLog log;
+  ProgramLoader::take_over();
+  const Skeleton s(pkprof_bpf__open());
+  if (!s) return fail_errno("opening the kernel side");
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, s->obj)
+      bpf_program__set_autoload(program, program == s->progs.pk_iter_ksyms);
+  if (const int err = pkprof_bpf__load(s.get())) return fail(log.explain("symbol iterator", -err));
+  const Link link(bpf_program__attach_iter(s->progs.pk_iter_ksyms, nullptr));
+  if (!link) return fail(log.explain("symbol iterator", errno));
+  const Fd fd(bpf_iter_create(bpf_link__fd(link.get())));
+  if (!fd.valid()) return fail_errno("symbol iterator");
+  std::vector<pk_ksym> symbols(1024);
+  size_t bytes = 0;
+  for (;;) {
+    if (symbols.size() * sizeof(pk_ksym) - bytes < 65536) symbols.resize(symbols.size() * 2);
+    const ssize_t n = read(fd.get(), reinterpret_cast<char*>(symbols.data()) + bytes, 65536);
+    if (n <= 0) break;
+    bytes += static_cast<size_t>(n);
+  }
+  symbols.resize(bytes / sizeof(pk_ksym));
+  return symbols;
+}
+
+}  // namespace
 
 Result<KernelSymbols> load_kernel_symbols() {
   auto plain = KernelSymbols::from_proc();
   if (plain) return plain;
-  const auto asked = KernelSide::ask_symbols();
+  const auto asked = ask_symbols();
   if (!asked) return plain;  // what the user can do about it is in the first error
   std::vector<KernelEntry> entries;
   entries.reserve(asked->size());

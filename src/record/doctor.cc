@@ -84,16 +84,11 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
   KernelSideOptions options;
   options.measure = true;
   options.calls = find_call_facilities(facts);
-  auto side = KernelSide::load(facts, options);
-  if (side) {
-    if (symbols) {
-      const KnownFunctions functions = find_functions(*symbols);
-      side->tell_functions(&functions);
-    } else {
-      side->tell_functions(nullptr);
-    }
-  }
-  Result<> up = side ? side->attach() : std::unexpected(side.error());
+  auto loaded = LoadedKernel::load(facts, options);
+  const KnownFunctions functions = symbols ? find_functions(*symbols) : KnownFunctions{};
+  auto side = loaded ? std::move(*loaded).attach(symbols ? &functions : nullptr)
+                     : std::unexpected(loaded.error());
+  Result<> up = side ? Result<>() : std::unexpected(side.error());
   if (up) up = side->enable();
   if (!up) {
     sampling.how = up.error().message;
@@ -103,16 +98,16 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
   const uint64_t end = monotonic_ns() + 20'000'000;
   while (monotonic_ns() < end) {  // something to sample
   }
-  side->disable(KernelSide::Time::goes_on);
+  side->disable(WhileOff::clock_goes_on);
   sampling.works = side->stats().samples > 0;
-  sampling.how = sampling.works ? "cpu-clock on " + std::to_string(side->cpus(0)) + " CPUs"
+  sampling.how = sampling.works ? "cpu-clock on " + std::to_string(side->clocks().cpus(0)) + " CPUs"
                                 : "the sampling clock gave no sample";
   d.can_record = sampling.works;
   d.capabilities.push_back(sampling);
-  d.capabilities.insert(d.capabilities.end(), side->capabilities().begin(),
-                        side->capabilities().end());
+  d.capabilities.insert(d.capabilities.end(), side->hooks().capabilities().begin(),
+                        side->hooks().capabilities().end());
   d.capabilities.push_back(
-      {"socket owners", side->ask_owners(), "", "sockets that nobody reads stay unclaimed"});
+      {"socket owners", side->owners().ask(), "", "sockets that nobody reads stay unclaimed"});
   Capability& owners = d.capabilities.back();
   owners.how =
       owners.works ? "task_file iterator" : "this kernel has no task_file iterator for BPF";

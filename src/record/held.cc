@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "cost/cost.h"
 #include "kernel/kernel_side.h"
+#include "kernel/kernel_stats.h"
 #include "kernel/kernel_symbols.h"
 #include "kernel/pins.h"
 #include "model/merge.h"
@@ -39,10 +40,10 @@ KernelSideOptions side_options(uint64_t frequency_hz, bool threads, bool hooks) 
 }
 
 CostMeter meter_of(const KernelSide& kernel, const HookOverhead& overhead) {
-  return {CostMeter::ByGroup{
-              kernel.hook_programs(HookGroup::lasting), kernel.hook_programs(HookGroup::work),
-              kernel.hook_programs(HookGroup::disks), kernel.hook_programs(HookGroup::interrupts)},
-          overhead};
+  return {
+      CostMeter::ByGroup{kernel.programs(HookGroup::lasting), kernel.programs(HookGroup::work),
+                         kernel.programs(HookGroup::disks), kernel.programs(HookGroup::interrupts)},
+      overhead};
 }
 
 uint64_t sum(const std::vector<uint64_t>& runs) {
@@ -116,7 +117,7 @@ pk_stats Held::stats() const {
 double Held::cost_ns() {
   constexpr int windows = 5;
   CostMeter cost = meter_of(kernel_, about_.overhead);
-  for (int i = 0; i < windows && !kernel_.stopped(); ++i) {
+  for (int i = 0; i < windows && !kernel_.clocks().ended(); ++i) {
     const timespec window{0, 10'000'000};
     cost.open();
     nanosleep(&window, nullptr);
@@ -125,14 +126,14 @@ double Held::cost_ns() {
   double ns = clock_ns(stats());
   for (size_t g = 0; g < hook_groups; ++g) {
     const auto group = static_cast<HookGroup>(g);
-    const uint64_t runs = sum(kernel_.hook_runs(group)) - about_.hook_runs[g];
+    const uint64_t runs = sum(kernel_.hooks().runs(group)) - about_.hook_runs[g];
     ns += static_cast<double>(runs) * cost.hook_ns(group);
   }
   return ns;
 }
 
 std::vector<std::string> Held::degraded(uint64_t until) const {
-  std::vector<std::string> sentences = kernel_.absences(kernel_.started(), until);
+  std::vector<std::string> sentences = kernel_.clocks().absences(kernel_.clocks().started(), until);
   for (const Capability& c : about_.capabilities)
     if (!c.works) sentences.push_back(c.name + ": " + c.how + "; " + c.costs);
   return sentences;
@@ -143,9 +144,9 @@ Meta Held::meta(uint64_t until) {
   Meta meta;
   meta.kernel = kernel_release();
   meta.host = host_name();
-  meta.cpus = kernel_.cpus(kernel_.started());
+  meta.cpus = kernel_.clocks().cpus(kernel_.clocks().started());
   meta.start_unix_ns = about_.started_at;
-  meta.duration_ns = until - kernel_.started();
+  meta.duration_ns = until - kernel_.clocks().started();
   meta.frequency_hz = about_.frequency_hz;
   meta.samples_taken = counted.samples;
   meta.samples_lost = counted.lost_samples;
@@ -167,20 +168,20 @@ Result<Profile> Held::read() {
   if (later_symbols) recorder.add_kernel_symbols([&] { return &*later_symbols; });
   Parties parties;
 
-  auto tables = kernel_.look();
+  auto tables = kernel_.tables().snapshot();
   if (!tables) return std::unexpected(tables.error());
-  const KernelSide::Rest rest = kernel_.look_at_rest();
+  const Leftovers left = kernel_.tables().snapshot_leftovers();
   // At once: what goes on is counted on, and names take a while.
   profile.meta = meta(tables->taken);
   for (const auto& [label, info] : tables->labels) processes.add_label(label, info);
   parties.add(tables->votes);
-  parties.add(rest.votes, 0);
+  parties.add(left.votes, 0);
   recorder.add(*tables);
-  recorder.add_rest(rest);
+  recorder.add_leftovers(left);
   recorder.add_special(PK_IDLE, tables->idle_ns);
   recorder.add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, stats().lost_ns);
-  if (about_.hooks && !kernel_.stopped()) kernel_.ask_owners();
-  const auto owner = [this](uint64_t object) { return kernel_.owner_of(object); };
+  if (about_.hooks && !kernel_.clocks().ended()) kernel_.owners().ask();
+  const auto owner = [this](uint64_t object) { return kernel_.owners().of(object); };
   recorder.resolve_owners([&](uint64_t object) { return parties.of(object, owner, true); });
   recorder.make_room();
 
@@ -188,7 +189,7 @@ Result<Profile> Held::read() {
   for (const std::string& w : user_symbols.warnings()) profile.meta.degraded.push_back(w);
   profile.meta.counters["shared objects forgotten"] = parties.forgotten();
   profile.meta.counters["samples of objects forgotten"] = recorder.forgotten();
-  profile.meta.counters["owners of sockets without room"] = kernel_.owners_without_room();
+  profile.meta.counters["owners of sockets without room"] = kernel_.owners().without_room();
   profile.meta.counters["processes with unreadable mappings"] = processes.unreadable();
   profile.meta.counters["samples without a stack for want of memory"] = recorder.without_stack();
   profile.meta.counters["ended processes without a row of their own"] = processes.folded();
@@ -203,14 +204,14 @@ Result<Profile> Held::read() {
 }
 
 Result<> Held::reset() {
-  if (kernel_.stopped())
+  if (kernel_.clocks().ended())
     return fail(
         "it was stopped, and what it counted could not be written; `pkprof stop` tries again");
-  if (auto r = kernel_.reset(); !r) return r;
-  about_.started_at = unix_ns() - (monotonic_ns() - kernel_.started());
+  if (auto r = kernel_.tables().reset(); !r) return r;
+  about_.started_at = unix_ns() - (monotonic_ns() - kernel_.clocks().started());
   about_.stats = kernel_.stats();
   for (size_t g = 0; g < hook_groups; ++g)
-    about_.hook_runs[g] = sum(kernel_.hook_runs(static_cast<HookGroup>(g)));
+    about_.hook_runs[g] = sum(kernel_.hooks().runs(static_cast<HookGroup>(g)));
   return pins_.write(about_);
 }
 
@@ -274,18 +275,17 @@ Result<> start_held(const HeldOptions& options) {
     about.hooks = options.hooks;
     auto facts = KernelFacts::read();
     if (!facts) return std::unexpected(facts.error());
-    auto kernel = KernelSide::load(
+    auto loaded = LoadedKernel::load(
         *facts, side_options(options.frequency_hz, options.threads, options.hooks));
-    if (!kernel) return std::unexpected(kernel.error());
-    about.overhead = kernel->measure_overhead();
+    if (!loaded) return std::unexpected(loaded.error());
+    about.overhead = loaded->overhead();
     KnownFunctions functions;
     auto symbols = load_kernel_symbols();
     if (symbols) functions = find_functions(*symbols);
-    kernel->tell_functions(symbols ? &functions : nullptr);
-    if (auto r = kernel->attach(); !r) return r;
-    if (options.hooks) kernel->ask_owners();
-    about.capabilities = kernel->capabilities();
-    about.sampled = kernel->sampled();
+    auto kernel = std::move(*loaded).attach(symbols ? &functions : nullptr);
+    if (!kernel) return std::unexpected(kernel.error());
+    about.capabilities = kernel->hooks().capabilities();
+    about.sampled = kernel->clocks().sampled();
     if (auto r = kernel->pin(Pins::directory); !r) return r;
     // Before it counts: whoever is killed after this leaves nothing that is taken for more.
     if (options.resume)
@@ -328,10 +328,10 @@ Result<bool> stop_held(const std::string& path) {
   }
   auto held = Held::open(std::move(*pins), std::move(**about));
   if (!held) return std::unexpected(held.error());
-  const bool stops_now = !held->kernel().stopped();
-  held->kernel().stop();
+  const bool stops_now = !held->kernel().clocks().ended();
+  held->kernel().clocks().end();
   // Now, or not at all: a socket of later may lie where one of these did.
-  if (stops_now && held->about().hooks) held->kernel().ask_owners();
+  if (stops_now && held->about().hooks) held->kernel().owners().ask();
   if (auto r = held->pins().remove_links(); !r) return std::unexpected(r.error());
   auto profile = with_resumed(held->read());
   if (!profile) return std::unexpected(profile.error());
@@ -354,17 +354,17 @@ Result<HeldStatus> held_status() {
   HeldStatus status;
   const About& about = held->about();
   const pk_stats stats = held->stats();
-  status.stopped = held->kernel().stopped() != 0;
+  status.stopped = held->kernel().clocks().ended() != 0;
   status.resumed = is_resumed();
   status.started_at = about.started_at;
-  const uint64_t stopped = held->kernel().stopped();
-  status.duration_ns = (stopped ? stopped : monotonic_ns()) - held->kernel().started();
+  const uint64_t stopped = held->kernel().clocks().ended();
+  status.duration_ns = (stopped ? stopped : monotonic_ns()) - held->kernel().clocks().started();
   status.frequency_hz = about.frequency_hz;
   status.threads = about.threads;
   status.samples = stats.samples;
-  status.cpus = held->kernel().cpus(held->kernel().started());
-  status.rows = held->kernel().rows();
-  status.most_rows = held->kernel().room().counts;
+  status.cpus = held->kernel().clocks().cpus(held->kernel().clocks().started());
+  status.rows = held->kernel().tables().rows();
+  status.most_rows = held->kernel().tables().counts().entries();
   const double all_ns = static_cast<double>(status.duration_ns) * status.cpus;
   status.cost = all_ns > 0 ? held->cost_ns() / all_ns : 0;
   status.degraded = held->degraded(stopped ? stopped : monotonic_ns());

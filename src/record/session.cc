@@ -50,16 +50,13 @@ Result<> Session::prepare() {
     side.calls = find_call_facilities(*facts_);
     if (!side.calls.any()) return fail("counting calls: " + side.calls.refused);
   }
-  auto kernel = KernelSide::load(*facts_, side);
+  auto kernel = LoadedKernel::load(*facts_, side);
   if (!kernel) return std::unexpected(kernel.error());
-  kernel_.emplace(std::move(*kernel));
-  overhead_ = kernel_->measure_overhead();
+  overhead_ = kernel->overhead();
   if (auto loaded = symbols.get())
     kernel_symbols_.emplace(std::move(*loaded));
   else
     degraded_.push_back(loaded.error().message);
-  const KernelSymbols* names = kernel_symbols_ ? &*kernel_symbols_ : nullptr;
-  kernel_->tell_functions(names ? &functions : nullptr);
   // What counts calls tells processes without their programs: those are by what they map, then. It
   // is opened when the overhead is measured, which has thousands of events for it.
   const auto maps = options_.calls ? Sideband::Maps::yes : Sideband::Maps::no;
@@ -69,18 +66,19 @@ Result<> Session::prepare() {
   else
     degraded_.push_back(band.error().message +
                         ": programs that a process ran one after the other are not told apart");
+  auto attached = std::move(*kernel).attach(kernel_symbols_ ? &functions : nullptr);
+  if (!attached) return std::unexpected(attached.error());
+  kernel_.emplace(std::move(*attached));
   auto mappings = Mappings::open(kernel_->mapped());
   if (!mappings) return std::unexpected(mappings.error());
   mappings_.emplace(std::move(*mappings));
-  recorder_.emplace(names, user_symbols_, processes_);
-  recorder_->fetch_stacks_by([this](uint64_t number) { return kernel_->stack(number); });
+  recorder_.emplace(kernel_symbols_ ? &*kernel_symbols_ : nullptr, user_symbols_, processes_);
+  recorder_->fetch_stacks_by([this](uint64_t number) { return kernel_->tables().stack(number); });
   select_processes(processes_, options_.target, child_ ? static_cast<uint32_t>(child_->pid()) : 0);
   return {};
 }
 
 Result<> Session::start() {
-  if (auto r = kernel_->attach(); !r) return r;
-  if (options_.hooks) kernel_->ask_owners();
   if (options_.calls && !is_to_look())
     if (auto r = attach_calls(options_.calls->functions); !r) return r;
   budget_.emplace(
@@ -88,32 +86,32 @@ Result<> Session::start() {
       BudgetKeeper::Options{.budget = options_.budget, .calls = options_.calls.has_value()},
       overhead_);
   if (options_.begins_paused) {
-    kernel_->disable(KernelSide::Time::stands_still);
-    started_ = kernel_->now();
+    kernel_->disable(WhileOff::clock_stands_still);
+    started_ = kernel_->clocks().now();
   } else {
     started_unix_ = unix_ns();
     if (auto r = kernel_->enable(); !r) return r;
-    started_ = kernel_->started();
+    started_ = kernel_->clocks().started();
   }
   drained_ = started_;
   drained_at_ = monotonic_ns();
   since_ = started_;
   budget_->begin();
   if (options_.begins_paused) {
-    budget_->pause(KernelSide::Time::stands_still);
+    budget_->pause(WhileOff::clock_stands_still);
     paused_ = true;
     paused_at_ = monotonic_ns();
     if (options_.progress) tell_progress();
   }
-  kernel_->count_calls(options_.calls && !is_to_look());
+  kernel_->calls().count(options_.calls && !is_to_look());
   return {};
 }
 
 // What was recorded up to here is settled as at an end: what is seen later of a socket may be of
 // another one that has its place. What is known of files holds, since who makes them dirty is seen
 // meanwhile, too.
-void Session::stop_watching(KernelSide::Time time) {
-  budget_->pause(time);
+void Session::stop_watching(WhileOff clock) {
+  budget_->pause(clock);
   if (auto r = drain(Drain::last); !r)
     degraded_.push_back("when it was paused: " + r.error().message);
   recorder_->give_up_objects();
@@ -121,10 +119,10 @@ void Session::stop_watching(KernelSide::Time time) {
 }
 
 void Session::pause() {
-  if (kernel_->enabled()) {
-    stop_watching(KernelSide::Time::stands_still);
+  if (kernel_->clocks().enabled()) {
+    stop_watching(WhileOff::clock_stands_still);
   } else {
-    kernel_->disable(KernelSide::Time::stands_still);
+    kernel_->disable(WhileOff::clock_stands_still);
     if (auto r = drain(); !r) degraded_.push_back("when it was paused: " + r.error().message);
   }
   stand_for_all(drained_);  // what comes after it stands for nothing before it
@@ -145,10 +143,10 @@ Result<> Session::go_on() {
 }
 
 bool Session::keep_budget() {
-  const bool watching = kernel_->enabled();
+  const bool watching = kernel_->clocks().enabled();
   if (budget_->look() == watching) return true;
   if (watching) {
-    stop_watching(KernelSide::Time::goes_on);
+    stop_watching(WhileOff::clock_goes_on);
     return true;
   }
   auto r = budget_->go_on();
@@ -184,7 +182,7 @@ Result<> Session::attach_calls(const std::vector<std::string>& functions) {
   if (!kernel_symbols_) return fail("counting calls: " + degraded_.front());
   auto targets = find_call_targets(*kernel_symbols_, functions);
   if (!targets) return std::unexpected(targets.error());
-  calls_ = kernel_->attach_calls(*facts_, *targets);
+  calls_ = kernel_->calls().attach(*facts_, *targets);
   if (calls_.functions) return {};
   return fail("counting calls: the kernel lets none of these functions be counted: " +
               listed(calls_.refused));
@@ -199,7 +197,7 @@ Result<> Session::count_what_is_hot() {
   if (auto r = attach_calls(hot); !r) return r;
   budget_->watch(HookGroup::calls);
   if (auto meanwhile = cut(); !meanwhile) return std::unexpected(meanwhile.error());
-  kernel_->count_calls(true);
+  kernel_->calls().count(true);
   return {};
 }
 
@@ -219,12 +217,12 @@ Result<> Session::wait() {
   uint64_t look_end = UINT64_MAX;
   if (is_to_look()) look_end = started_ + static_cast<uint64_t>(options_.calls->look_seconds * 1e9);
   for (;;) {
-    const uint64_t now = kernel_->now();
+    const uint64_t now = kernel_->clocks().now();
     if (child_ && child_->ended()) break;
     if (now >= look_end) {
       if (auto r = count_what_is_hot(); !r) return r;
       look_end = UINT64_MAX;
-      if (options_.seconds > 0) end += kernel_->now() - started_;
+      if (options_.seconds > 0) end += kernel_->clocks().now() - started_;
     }
     if (now >= end && look_end == UINT64_MAX) break;
     const int control = options_.control ? options_.control->fd() : -1;
@@ -234,11 +232,11 @@ Result<> Session::wait() {
       auto profile = cut();
       if (!profile || !options_.each(std::move(*profile))) break;
       // None twice for one that came late: we may have been stopped.
-      next_interval += interval * (1 + (kernel_->now() - next_interval) / interval);
+      next_interval += interval * (1 + (kernel_->clocks().now() - next_interval) / interval);
       next_drain = since_ + drain_interval_ns;  // the tables are empty now
     }
     if (now >= next_drain) {
-      if (!kernel_->enabled()) {
+      if (!kernel_->clocks().enabled()) {
         follow_processes();  // the tables are empty
       } else if (auto r = drain(); !r) {
         degraded_.push_back("it ended early: " + r.error().message);
@@ -246,7 +244,8 @@ Result<> Session::wait() {
       }
       if (options_.progress) tell_progress();
       // On the timeline's slots.
-      next_drain = since_ + drain_interval_ns * (1 + (kernel_->now() - since_) / drain_interval_ns);
+      next_drain =
+          since_ + drain_interval_ns * (1 + (kernel_->clocks().now() - since_) / drain_interval_ns);
     }
     const uint64_t until = std::min({next_drain, next_interval, look_end, end});
     mappings_->collect();
@@ -254,7 +253,7 @@ Result<> Session::wait() {
       return moment - std::min(moment, from);
     };
     const uint64_t left =
-        std::min(up_to(until, kernel_->now()), up_to(budget_->next(), monotonic_ns()));
+        std::min(up_to(until, kernel_->clocks().now()), up_to(budget_->next(), monotonic_ns()));
     const timespec timeout{static_cast<time_t>(left / 1'000'000'000),
                            static_cast<long>(left % 1'000'000'000)};
     fds[2].fd = control;
@@ -294,10 +293,10 @@ Result<Recording> Session::run() {
     started_unix_ = unix_ns();
     degraded_.push_back("nothing was recorded: it was paused up to its end");
   }
-  stopped_ = kernel_->disable(KernelSide::Time::goes_on);
+  stopped_ = kernel_->disable(WhileOff::clock_goes_on);
   own_cpu_ns_ = budget_->user_ns();
-  kernel_->detach_hooks();  // what follows takes a while, and needs no hooks
-  kernel_->detach_calls();
+  kernel_->hooks().detach();  // what follows takes a while, and needs no hooks
+  kernel_->calls().detach();
   if (auto r = finish(recording.profile); !r) return std::unexpected(r.error());
   if (child_) recording.command_status = child_->ended() ? child_->status() : 0;
   return recording;

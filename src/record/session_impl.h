@@ -25,8 +25,8 @@
 
 namespace pkprof {
 
-// Times are by the recording's clock (KernelSide::now()), which stands still while the recording is
-// paused as --control asks. Between windows of the budget it goes on.
+// Times are by the recording's clock (SamplingClocks::now()), which stands still while the
+// recording is paused as --control asks. Between windows of the budget it goes on.
 class Session {
  public:
   explicit Session(const RecordOptions& options)
@@ -42,7 +42,7 @@ class Session {
   static std::string listed(const std::vector<std::string>& names);
   Result<> prepare();
   Result<> start();
-  void stop_watching(KernelSide::Time time);
+  void stop_watching(WhileOff clock);
   void pause();        // as --control asks
   Result<> go_on();    // begins, where nothing was recorded yet
   bool obey();         // what the control says; false: to end
@@ -76,7 +76,7 @@ class Session {
   Processes processes_;
   std::optional<KernelFacts> facts_;
   std::optional<KernelSide> kernel_;
-  KernelSide::CallsAttached calls_;
+  CallCounting::Attached calls_;
   std::optional<Sideband> sideband_;
   std::optional<Mappings> mappings_;
   std::vector<ProcessEvent> events_ahead_;  // of after the tables were taken

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "kernel/kernel_stats.h"
 #include "process/targets.h"
 #include "record/session_impl.h"
 
@@ -30,7 +31,7 @@ void Session::follow_processes() {
   events_ahead_.assign(std::make_move_iterator(ahead), std::make_move_iterator(events.end()));
   events.erase(ahead, events.end());
   processes_.add_events(events);
-  for (const uint32_t cpu : kernel_->sample_returned())
+  for (const uint32_t cpu : kernel_->clocks().open_returned())
     if (auto r = sideband_ ? sideband_->follow(cpu) : Result<>(); !r)
       degraded_.push_back(r.error().message);
 }
@@ -58,9 +59,9 @@ void Session::begin_batch(uint64_t taken, uint64_t watched_ns) {
 }
 
 Result<> Session::drain(Drain when) {
-  KernelSide::Rest rest;  // what is not in the tables
-  if (when == Drain::last) rest = kernel_->take_rest();
-  auto tables = kernel_->take();
+  Leftovers left;  // what is not in the tables
+  if (when == Drain::last) left = kernel_->tables().take_leftovers();
+  auto tables = kernel_->tables().take();
   if (!tables) return std::unexpected(tables.error());
   // What processes did up to now comes first, so that their samples find their mappings.
   follow_processes();
@@ -68,11 +69,11 @@ Result<> Session::drain(Drain when) {
     processes_.add_label(label, info, mappings_->path_of(info.program));
   const uint64_t before = std::exchange(drained_at_, monotonic_ns());
   parties_.add(tables->votes, static_cast<double>(drained_at_ - before) / 1e9);
-  parties_.add(rest.votes, 0);
+  parties_.add(left.votes, 0);
   begin_batch(stopped_ ? stopped_ : tables->taken, tables->watched_ns);
   idle_ns_ = tables->idle_ns;
   recorder_->add(*tables);
-  recorder_->add_rest(rest);
+  recorder_->add_leftovers(left);
   processes_.bury();
   charge_objects(when == Drain::last);
   recorder_->make_room();
@@ -86,16 +87,17 @@ void Session::stand_for_all(uint64_t until) {
   if (!pause_ns) return;
   if (pause_ns < all_ns) return recorder_->scale_all(all_ns - pause_ns, all_ns);
   recorder_->begin_scale(1, 1);
-  recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_UNWATCHED, all_ns * kernel_->cpus(since_));
+  recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_UNWATCHED,
+                         all_ns * kernel_->clocks().cpus(since_));
 }
 
 void Session::charge_objects(bool last) {
-  const auto owner = [this](uint64_t object) { return kernel_->owner_of(object); };
+  const auto owner = [this](uint64_t object) { return kernel_->owners().of(object); };
   const auto parties = [&](uint64_t object) { return parties_.of(object, owner); };
   // Where there are many files it takes long: asking has a hundredth of the time.
   if (recorder_->resolve_owners(parties) && (last || monotonic_ns() >= next_ask_)) {
     const uint64_t before = monotonic_ns();
-    const bool asked = kernel_->ask_owners();
+    const bool asked = kernel_->owners().ask();
     next_ask_ = monotonic_ns() + 100 * (monotonic_ns() - before);
     if (asked) recorder_->resolve_owners(parties);
   }
@@ -162,8 +164,8 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   meta.host = host_name();
   for (const std::string& word : options_.target.command)
     meta.command += (meta.command.empty() ? "" : " ") + word;
-  meta.cpus = kernel_->cpus(since_);
-  meta.degraded = kernel_->absences(since_, until);
+  meta.cpus = kernel_->clocks().cpus(since_);
+  meta.degraded = kernel_->clocks().absences(since_, until);
   meta.measured = options_.measure;
   meta.start_unix_ns = started_unix_ + (since_ - started_);
   meta.duration_ns = until - since_;
@@ -179,7 +181,7 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   told_ = std::move(now);
   since_ = until;
   meta.degraded.insert(meta.degraded.end(), degraded_.begin(), degraded_.end());
-  for (const Capability& c : kernel_->capabilities())
+  for (const Capability& c : kernel_->hooks().capabilities())
     if (!c.works) meta.degraded.push_back(c.name + ": " + c.how + "; " + c.costs);
   meta.counted_functions = calls_.functions;
   meta.counted_by = calls_.how;
@@ -198,8 +200,8 @@ std::map<std::string, uint64_t> Session::counters() const {
       {"samples of objects forgotten", recorder_->forgotten()},
       {"ended processes without a row of their own", processes_.folded()},
       {"ended threads without a row of their own", processes_.folded_threads()},
-      {"owners of sockets without room", kernel_->owners_without_room()},
-      {"calls not counted, since they interrupted counting", kernel_->missed_calls()},
+      {"owners of sockets without room", kernel_->owners().without_room()},
+      {"calls not counted, since they interrupted counting", kernel_->calls().missed()},
       {"process events lost", sideband_ ? sideband_->lost() : 0},
   };
   all.merge(kernel_counters(kernel_->stats()));

@@ -14,7 +14,7 @@ class RecorderTest : public testing::Test {
  protected:
   // As profiles are handed over at intervals.
   uint64_t idle_of_interval(uint64_t told_by_cpus, uint64_t idle_so_far) {
-    KernelSide::Tables tables;
+    Tables tables;
     pk_key key{};
     key.ran_on = PK_IDLE;
     key.served = PK_IDLE;
@@ -32,7 +32,7 @@ class RecorderTest : public testing::Test {
 
   // What was charged to each of so many who have an equal part of an object, of a row of it.
   std::map<uint64_t, pk_count> parts_of(pk_count row, uint32_t parties) {
-    KernelSide::Tables tables;
+    Tables tables;
     pk_key key{};
     key.ran_on = uint64_t{1} << 32;
     key.served = PK_OBJECT | 1;
@@ -83,7 +83,7 @@ TEST_F(RecorderTest, CallsForManyAreSplitAmongThem) {
 }
 
 TEST_F(RecorderTest, WhatWasWatchedStandsForAPause) {
-  KernelSide::Tables tables;
+  Tables tables;
   for (uint64_t pid = 1; pid <= 3; ++pid) {
     pk_key key{};
     key.ran_on = key.served = pid << 32;

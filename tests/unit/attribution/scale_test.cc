@@ -108,7 +108,7 @@ class ScaleTest : public testing::Test {
   UserSymbols symbols_;
   Processes processes_{symbols_, false, kLabels};
   Recorder recorder_{nullptr, symbols_, processes_, kLimits};
-  KernelSide::Tables tables_;
+  Tables tables_;
 };
 
 TEST_F(ScaleTest, ProcessesThatEndedAreFoldedByProgram) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel/program_loader.h"
+#include "probe/program_loader.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>

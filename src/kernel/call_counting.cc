@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelSide: counting calls of functions.
+#include "kernel/call_counting.h"
+
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <unordered_set>
 
 #include "calls/function_links.h"
-#include "kernel/kernel_side_impl.h"
+#include "kernel/object/kernel_object.h"
 #include "probe/libbpf_log.h"
 
 namespace pkprof {
@@ -46,42 +50,42 @@ uint64_t missed_by(int program) {
 
 }  // namespace
 
-Result<> KernelSide::Impl::map_calls() {
-  if (!options.calls.any()) return {};
-  const bpf_map* map = skeleton->maps.calls;
-  if (auto r = calls.map(bpf_map__fd(map), bpf_map__max_entries(map)); !r) return r;
-  map = skeleton->maps.waiting_calls;
-  return waiting_calls.map(bpf_map__fd(map), bpf_map__max_entries(map));
+Result<> CallCounting::map() {
+  if (!object_.options.calls.any()) return {};
+  const bpf_map* map = object_.skeleton->maps.calls;
+  if (auto r = calls_.map(bpf_map__fd(map), bpf_map__max_entries(map)); !r) return r;
+  map = object_.skeleton->maps.waiting_calls;
+  return waiting_.map(bpf_map__fd(map), bpf_map__max_entries(map));
 }
 
-bool KernelSide::Impl::attach_call(const KernelFacts& facts, const CallTarget& target) {
+bool CallCounting::attach_to(const KernelFacts& facts, const CallTarget& target) {
+  const auto& programs = object_.skeleton->progs;
   const bpf_program* fitted =
-      target.ahead ? skeleton->progs.pk_call_fentry_ahead : skeleton->progs.pk_call_fentry;
+      target.ahead ? programs.pk_call_fentry_ahead : programs.pk_call_fentry;
   auto attached = attach_to_function(facts.types(), target, fitted, false);
   if (!attached) return false;
-  call_programs.push_back(std::move(attached->program));
-  call_links.push_back(std::move(attached->link));
+  programs_.push_back(std::move(attached->program));
+  links_.push_back(std::move(attached->link));
   return true;
 }
 
-size_t KernelSide::Impl::attach_calls(bpf_program* program,
-                                      std::span<const CallTarget* const> targets,
-                                      std::vector<std::string>& left_out, int& tries) {
+size_t CallCounting::attach_to_many(bpf_program* program,
+                                    std::span<const CallTarget* const> targets,
+                                    std::vector<std::string>& left_out, int& tries) {
   std::vector<uint64_t> addresses;
   addresses.reserve(targets.size());
   for (const CallTarget* target : targets) addresses.push_back(target->address);
   FunctionLinks attached = attach_to_functions(bpf_program__fd(program), addresses, false, tries);
-  for (Fd& link : attached.links) call_links.push_back(std::move(link));
+  for (Fd& link : attached.links) links_.push_back(std::move(link));
   for (const size_t i : attached.refused) left_out.push_back(targets[i]->name);
   return targets.size() - attached.refused.size();
 }
 
-KernelSide::CallsAttached KernelSide::attach_calls(const KernelFacts& facts,
-                                                   std::span<const CallTarget> targets) {
-  Impl& m = *impl_;
+CallCounting::Attached CallCounting::attach(const KernelFacts& facts,
+                                            std::span<const CallTarget> targets) {
   const LibbpfLog quiet;
-  CallsAttached attached;
-  const CallFacilities& by = m.options.calls;
+  Attached attached;
+  const CallFacilities& by = object_.options.calls;
   const bool each = by.each && (targets.size() <= most_each || !by.many);
   std::vector<const CallTarget*> many[2];
   std::unordered_set<std::string> traceable;
@@ -91,7 +95,7 @@ KernelSide::CallsAttached KernelSide::attach_calls(const KernelFacts& facts,
     if (!traceable.empty() && !is_traceable(target.name) &&
         std::ranges::none_of(target.names, is_traceable))
       attached.refused.push_back(target.name);
-    else if (each && attached.functions < most_each_alone && m.attach_call(facts, target))
+    else if (each && attached.functions < most_each_alone && attach_to(facts, target))
       ++attached.functions;
     else
       many[target.ahead ? 1 : 0].push_back(&target);
@@ -100,11 +104,11 @@ KernelSide::CallsAttached KernelSide::attach_calls(const KernelFacts& facts,
   size_t at_once = 0;
   int tries = most_tries;
   for (const bool ahead : {false, true}) {
-    bpf_program* program =
-        ahead ? m.skeleton->progs.pk_call_multi_ahead : m.skeleton->progs.pk_call_multi;
+    const auto& programs = object_.skeleton->progs;
+    bpf_program* program = ahead ? programs.pk_call_multi_ahead : programs.pk_call_multi;
     if (by.many && bpf_program__fd(program) >= 0) {
-      const size_t now = m.attach_calls(program, many[ahead], attached.refused, tries);
-      if (now) m.call_programs.emplace_back(dup(bpf_program__fd(program)));
+      const size_t now = attach_to_many(program, many[ahead], attached.refused, tries);
+      if (now) programs_.emplace_back(dup(bpf_program__fd(program)));
       at_once += now;
     } else {
       for (const CallTarget* target : many[ahead]) attached.refused.push_back(target->name);
@@ -116,35 +120,40 @@ KernelSide::CallsAttached KernelSide::attach_calls(const KernelFacts& facts,
   return attached;
 }
 
-void KernelSide::count_calls(bool on) {
-  if (on) impl_->missed_before = missed_calls();
-  impl_->skeleton->bss->counting = on;
+void CallCounting::count(bool on) {
+  if (on) missed_before_ = missed();
+  object_.skeleton->bss->counting = on;
 }
 
-void KernelSide::detach_calls() {
-  impl_->call_links.clear();
+void CallCounting::detach() {
+  links_.clear();
 }
 
-uint64_t KernelSide::missed_calls() const {
+std::vector<int> CallCounting::programs() const {
+  std::vector<int> fds;
+  for (const Fd& program : programs_) fds.push_back(program.get());
+  return fds;
+}
+
+uint64_t CallCounting::missed() const {
   uint64_t missed = 0;
-  for (const Fd& program : impl_->call_programs) missed += missed_by(program.get());
-  return missed - impl_->missed_before;
+  for (const Fd& program : programs_) missed += missed_by(program.get());
+  return missed - missed_before_;
 }
 
-// What CPUs keep, and, when counting is over, what waits for a hook that will not come any more.
-void KernelSide::Impl::take_calls(Tables& out) {
+void CallCounting::take(Tables& out) {
   const auto take = [&out](const pk_call& call) {
     out.counts.emplace_back(key_of(call), pk_count{0, call.count});
   };
-  for (pk_call& call : calls.entries()) {
+  for (pk_call& call : calls_.entries()) {
     if (!std::atomic_ref(call.count).load(std::memory_order_relaxed)) continue;
     with_lock(call.lock, [&] {
       take(call);
       call.count = 0;
     });
   }
-  if (skeleton->bss->counting) return;
-  for (pk_waiting_calls& pending : waiting_calls.entries()) {
+  if (object_.skeleton->bss->counting) return;
+  for (pk_waiting_calls& pending : waiting_.entries()) {
     pk_call call{};
     call.served = uint64_t{PK_UNCLAIMED} + PK_EXPIRED;
     call.how = PK_CALL_HOW(PK_BASIS_PROVISIONAL, 0);
