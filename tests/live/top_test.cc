@@ -109,8 +109,8 @@ TEST_F(TopTest, ShowsWhoRunsAndWhy) {
   double user = 0;
   words >> pid >> comm >> seems >> user;
   EXPECT_EQ(comm, "pk_hog");
-  // Other tests run beside this one, and an emulated CPU has top itself to run: what it had meanwhile,
-  // in percent, as the scheduler counts it, need not be what it had in the last second.
+  // Other tests run beside this one, and an emulated CPU has top itself to run: what it had
+  // meanwhile, in percent, as the scheduler counts it, need not be what it had in the last second.
   const std::chrono::duration<double, std::nano> meanwhile =
       std::chrono::steady_clock::now() - start;
   const double had = 100 * (run_ns(hog) - before) / meanwhile.count();
