@@ -23,11 +23,11 @@ static __always_inline __u64 pk_calling(struct pk_cpu *c, struct task_struct *ta
 
 	if (likely(!config.pid_namespace) && (config.threads || likely(task->pid == task->tgid)))
 		return thread;
-	if (unlikely(c->calls_thread != thread)) {
-		c->calls_process = pk_label_of(task);
-		c->calls_thread = thread;
+	if (unlikely(c->calls.thread != thread)) {
+		c->calls.process = pk_label_of(task);
+		c->calls.thread = thread;
 	}
-	return c->calls_process;
+	return c->calls.process;
 }
 
 /* Whom a kernel thread works for. */
@@ -63,9 +63,9 @@ static __always_inline __u64 pk_task_calls_for(struct pk_cpu *c, struct task_str
 /* In a hard interrupt: whom the part of it is for that goes on. */
 static __always_inline __u64 pk_interrupt_calls_for(struct pk_cpu *c, __u32 level, __u32 *how)
 {
-	*how = PK_CALL_HOW(c->irq.basis, PK_UNTRACKED);
-	if (level == PK_IN_INTERRUPT && c->irq_since && c->irq.served)
-		return c->irq.served;
+	*how = PK_CALL_HOW(c->irq.part.basis, PK_UNTRACKED);
+	if (level == PK_IN_INTERRUPT && c->irq.since && c->irq.part.served)
+		return c->irq.part.served;
 	*how = PK_CALL_HOW(PK_BASIS_PROVISIONAL, 0);
 	return PK_UNCLAIMED + PK_UNTRACKED;
 }
@@ -92,13 +92,13 @@ static __always_inline void pk_look_ahead(struct pk_cpu *c, __u32 cpu)
 {
 	struct pk_waiting_calls *p = bpf_map_lookup_elem(&waiting_calls, &cpu);
 
-	if (!p || c->calls_vec != 1 + PK_VEC_NET_RX)
+	if (!p || c->calls.vec != 1 + PK_VEC_NET_RX)
 		return;
-	if (c->calls_for) {
+	if (c->calls.party) {
 		p->start = 0;
 		p->end = 0;
 		p->next = 0;
-		c->calls_for = 0;
+		c->calls.party = 0;
 	} else if (p->next == PK_NO_CALL) {
 		p->next = p->end;
 	}
@@ -125,24 +125,24 @@ static __always_inline int pk_called(__u64 function, __u64 caller, bool begins)
 		return 0;
 	level = pk_call_level(c);
 	/* Within counting, or the sampler: that is pkprof's own work. */
-	if (unlikely(c->calls_busy[level & (PK_LEVELS - 1)] == (__u64)task))
+	if (unlikely(c->calls.busy[level & (PK_LEVELS - 1)] == (__u64)task))
 		return 0;
-	if (unlikely(level == PK_IN_INTERRUPT && c->sampling))
+	if (unlikely(level == PK_IN_INTERRUPT && c->sampler.sampling))
 		return 0;
-	c->calls_busy[level & (PK_LEVELS - 1)] = (__u64)task;
+	c->calls.busy[level & (PK_LEVELS - 1)] = (__u64)task;
 	c->stats.calls++;
 	if (likely(level == PK_IN_TASK)) {
 		served = pk_task_calls_for(c, task, &how);
 	} else if (level != PK_IN_SOFTIRQ) {
 		served = pk_interrupt_calls_for(c, level, &how);
-	} else if (!c->calls_vec) {
+	} else if (!c->calls.vec) {
 		served = PK_UNCLAIMED + PK_UNTRACKED; /* its beginning was missed */
 		how = PK_CALL_HOW(PK_BASIS_PROVISIONAL, 0);
 	} else {
 		if (begins)
 			pk_look_ahead(c, cpu);
-		served = c->calls_for;
-		how = c->calls_how;
+		served = c->calls.party;
+		how = c->calls.how;
 		if (!served) {
 			if (pk_let_call_wait(cpu, function, caller))
 				goto out;
@@ -154,7 +154,7 @@ static __always_inline int pk_called(__u64 function, __u64 caller, bool begins)
 	if (unlikely(pk_add_call(c, cpu, function, caller, served, how)))
 		pk_tell_caller(c, cpu, task, level);
 out:
-	c->calls_busy[level & (PK_LEVELS - 1)] = 0;
+	c->calls.busy[level & (PK_LEVELS - 1)] = 0;
 	return 0;
 }
 
@@ -226,25 +226,25 @@ int pk_calls_softirq_entry(struct bpf_raw_tracepoint_args *ctx)
 	p->end = 0;
 	p->next = PK_NO_CALL;
 	p->packet = 0;
-	c->calls_how = PK_CALL_HOW(PK_BASIS_OWN, 0);
+	c->calls.how = PK_CALL_HOW(PK_BASIS_OWN, 0);
 	switch (vec) {
 	case PK_VEC_TIMER: /* looking for timers that are due */
 	case PK_VEC_HRTIMER:
 	case PK_VEC_SCHED:
-		c->calls_for = PK_KERNEL;
+		c->calls.party = PK_KERNEL;
 		break;
 	case PK_VEC_RCU:
-		c->calls_for = pk_rcu_object();
-		c->calls_how = PK_CALL_HOW(PK_BASIS_VOTED, PK_UNTRACKED);
+		c->calls.party = pk_rcu_object();
+		c->calls.how = PK_CALL_HOW(PK_BASIS_VOTED, PK_UNTRACKED);
 		break;
 	case PK_VEC_HI:
-		c->calls_for = PK_UNCLAIMED + PK_UNTRACKED;
-		c->calls_how = PK_CALL_HOW(PK_BASIS_PROVISIONAL, 0);
+		c->calls.party = PK_UNCLAIMED + PK_UNTRACKED;
+		c->calls.how = PK_CALL_HOW(PK_BASIS_PROVISIONAL, 0);
 		break;
 	default:
-		c->calls_for = 0;
+		c->calls.party = 0;
 	}
-	c->calls_vec = 1 + vec;
+	c->calls.vec = 1 + vec;
 	return 0;
 }
 
@@ -253,10 +253,10 @@ int pk_calls_softirq_exit(void *ctx)
 {
 	struct pk_cpu *c = pk_rare_hook();
 
-	if (!c->calls_vec)
+	if (!c->calls.vec)
 		return 0;
 	pk_calls_end(c);
-	c->calls_vec = 0;
-	c->calls_for = 0;
+	c->calls.vec = 0;
+	c->calls.party = 0;
 	return 0;
 }

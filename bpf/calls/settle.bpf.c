@@ -39,9 +39,9 @@ static __noinline int pk_settle_calls(__u32 end)
 
 	if (!s.p || s.p->start >= end)
 		return 0;
-	c->calls_busy[PK_IN_SOFTIRQ] = bpf_get_current_task();
+	c->calls.busy[PK_IN_SOFTIRQ] = bpf_get_current_task();
 	bpf_loop(end - s.p->start, pk_settle_call, &s, 0);
-	c->calls_busy[PK_IN_SOFTIRQ] = 0;
+	c->calls.busy[PK_IN_SOFTIRQ] = 0;
 	s.p->start = end;
 	return 0;
 }
@@ -59,7 +59,7 @@ int pk_calls_are_for(struct pk_cpu *c, __u64 party, __u32 how)
 
 	if (!c || !p)
 		return 0;
-	if (!c->calls_for) {
+	if (!c->calls.party) {
 		p->party = party;
 		p->how = how;
 		pk_settle_calls(p->end);
@@ -67,8 +67,8 @@ int pk_calls_are_for(struct pk_cpu *c, __u64 party, __u32 how)
 	p->start = 0;
 	p->end = 0;
 	p->next = PK_NO_CALL;
-	c->calls_how = how;
-	c->calls_for = party;
+	c->calls.how = how;
+	c->calls.party = party;
 	return 0;
 }
 
@@ -96,7 +96,7 @@ int pk_calls_of_packet(struct pk_cpu *c, __u64 skb)
 	pk_parse_packet(skb, true, info);
 	/* The same again: decapsulated, or up from a bridge; or the next fragment. */
 	if (p->packet && p->packet != skb && !(p->datagram && p->datagram == info->datagram) &&
-	    !c->calls_for) {
+	    !c->calls.party) {
 		next = p->next == PK_NO_CALL ? p->end : p->next;
 		if (p->start < next) {
 			pk_name_by_headers(c, p);
@@ -110,7 +110,7 @@ int pk_calls_of_packet(struct pk_cpu *c, __u64 skb)
 	p->listener = info->waits ? info->listener : 0;
 	p->reason = info->reason;
 	p->shared = info->shared;
-	c->calls_for = 0;
+	c->calls.party = 0;
 	return 0;
 }
 
@@ -134,7 +134,7 @@ int pk_calls_of_sending(struct pk_cpu *c, __u64 skb, __u64 sk)
 {
 	struct pk_waiting_calls *p = pk_calls_waiting_here();
 
-	if (!c || !p || c->calls_for)
+	if (!c || !p || c->calls.party)
 		return 0;
 	if (sk && !pk_sock_of_kernel(sk))
 		return pk_calls_are_for(c, pk_net_socket(c, sk),
@@ -150,7 +150,7 @@ int pk_calls_of_drop(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 {
 	struct pk_waiting_calls *p = pk_calls_waiting_here();
 
-	if (!c || !p || c->calls_for || p->packet != skb)
+	if (!c || !p || c->calls.party || p->packet != skb)
 		return 0;
 	if (rx_sk) /* its buffer is full: still work for it */
 		return pk_calls_are_for(c, pk_sock_object(rx_sk),
@@ -168,14 +168,14 @@ int pk_calls_end(struct pk_cpu *c)
 {
 	struct pk_waiting_calls *p = pk_calls_waiting_here();
 
-	if (!c || !p || c->calls_for || p->start >= p->end)
+	if (!c || !p || c->calls.party || p->start >= p->end)
 		return 0;
 	if (p->packet) {
 		pk_name_by_headers(c, p);
 		return pk_settle_calls(p->end);
 	}
 	p->how = PK_CALL_HOW(PK_BASIS_VOTED, PK_EXPIRED);
-	switch (c->calls_vec - 1) {
+	switch (c->calls.vec - 1) {
 	case PK_VEC_NET_RX:
 		p->party = pk_network_object();
 		break;

@@ -8,7 +8,7 @@
 /* In a softirq, and calls are counted: hooks are to say whom it is for. */
 static __always_inline bool pk_calls_wanted(struct pk_cpu *c)
 {
-	return config.calls && c->calls_vec;
+	return config.calls && c->calls.vec;
 }
 
 /*

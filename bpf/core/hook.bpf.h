@@ -13,7 +13,7 @@ static __always_inline struct pk_cpu *pk_hook(void)
 {
 	struct pk_cpu *c = this_cpu();
 
-	c->hits++;
+	c->hot.hits++;
 	return c;
 }
 
@@ -22,7 +22,7 @@ static __always_inline struct pk_cpu *pk_disk_hook(void)
 {
 	struct pk_cpu *c = this_cpu();
 
-	c->disk_hits++;
+	c->hits.disk++;
 	return c;
 }
 
@@ -31,7 +31,7 @@ static __always_inline struct pk_cpu *pk_rare_hook(void)
 {
 	struct pk_cpu *c = this_cpu();
 
-	c->rare_hits++;
+	c->hits.rare++;
 	return c;
 }
 
@@ -40,7 +40,7 @@ static __always_inline struct pk_cpu *pk_measure_hook(void)
 {
 	struct pk_cpu *c = this_cpu();
 
-	c->measure_hits++;
+	c->hits.measure++;
 	return c;
 }
 
@@ -50,9 +50,9 @@ static __always_inline struct pk_cpu *pk_measure_hook(void)
  */
 static __always_inline bool pk_enter(struct pk_cpu *c)
 {
-	if (unlikely(c->busy))
+	if (unlikely(c->hot.busy))
 		return false;
-	c->busy = 1;
+	c->hot.busy = 1;
 	barrier();
 	return true;
 }
@@ -60,7 +60,7 @@ static __always_inline bool pk_enter(struct pk_cpu *c)
 static __always_inline void pk_leave(struct pk_cpu *c)
 {
 	barrier();
-	c->busy = 0;
+	c->hot.busy = 0;
 }
 
 #endif

@@ -71,12 +71,12 @@ static __always_inline __u64 pk_interrupts(struct pk_cpu *c)
 static __always_inline void pk_arm(struct pk_cpu *c, struct pk_charge *charge, __u32 runs,
 				   __u32 phase)
 {
-	c->charge = *charge;
-	c->task = bpf_get_current_task();
-	c->receivers = 0;
-	c->carried = 0;
-	c->runs = runs;
-	c->armed = phase;
+	c->wait.charge = *charge;
+	c->wait.task = bpf_get_current_task();
+	c->wait.receivers = 0;
+	c->wait.carried = 0;
+	c->wait.runs = runs;
+	c->hot.armed = phase;
 }
 
 /* How many packets this CPU has received. */
@@ -91,31 +91,31 @@ static __always_inline __u32 pk_packets(struct pk_cpu *c)
 /* No hook says where a packet ends while those rest: by their number. */
 static __always_inline bool pk_same_packet(struct pk_cpu *c)
 {
-	return !(c->resting & PK_REST_PACKETS) || c->armed != PK_PHASE_PACKET ||
-	       pk_packets(c) == c->packets;
+	return !(c->sampler.resting & PK_REST_PACKETS) || c->hot.armed != PK_PHASE_PACKET ||
+	       pk_packets(c) == c->wait.packets;
 }
 
 static __always_inline bool pk_same_run(struct pk_cpu *c)
 {
 	__u32 runs;
 
-	if (bpf_get_current_task() != c->task || !pk_same_packet(c))
+	if (bpf_get_current_task() != c->wait.task || !pk_same_packet(c))
 		return false;
-	if (c->runs == PK_RUNS_UNKNOWN)
+	if (c->wait.runs == PK_RUNS_UNKNOWN)
 		return true;
 	if (!pk_serving_softirq(c))
 		return false;
-	runs = pk_softirq_runs(c, c->charge.vec);
+	runs = pk_softirq_runs(c, c->wait.charge.vec);
 	/* Opened before the vector was known: its run has begun since. */
-	if (c->charge.vec == PK_VEC_NONE)
-		return runs - c->runs <= 1;
-	return runs == c->runs;
+	if (c->wait.charge.vec == PK_VEC_NONE)
+		return runs - c->wait.runs <= 1;
+	return runs == c->wait.runs;
 }
 
 /* The party of the disk request that was completed last, if no device and no softirq came since. */
 static __always_inline __u64 pk_done_in_run(struct pk_cpu *c)
 {
-	return c->done && c->done_in == pk_interrupts(c) ? c->done : 0;
+	return c->disk.done && c->disk.done_in == pk_interrupts(c) ? c->disk.done : 0;
 }
 
 /*
@@ -125,7 +125,7 @@ static __always_inline __u64 pk_done_in_run(struct pk_cpu *c)
  */
 static __always_inline __u64 pk_done_here(struct pk_cpu *c)
 {
-	if (c->irq_since && c->irq.kind != PK_EXACT_DEVICE)
+	if (c->irq.since && c->irq.part.kind != PK_EXACT_DEVICE)
 		return 0;
 	return pk_done_in_run(c);
 }

@@ -214,7 +214,7 @@ static __always_inline struct pk_cpu *this_cpu(void)
  */
 static __always_inline bool pk_is_away(struct pk_cpu *c)
 {
-	return c->gone != c->opened;
+	return c->clock.gone != c->clock.opened;
 }
 
 /* This CPU's preempt_count; ~0 when it is not known where that is. */
@@ -239,10 +239,10 @@ static __always_inline __u32 pk_preempt_count(struct pk_cpu *c)
 static __always_inline __u32 pk_level(struct pk_cpu *c)
 {
 	__u32 count = pk_preempt_count(c);
-	__u64 known = is_some(~count), sampling = is_some(c->sampling);
+	__u64 known = is_some(~count), sampling = is_some(c->sampler.sampling);
 	__u64 hard = (is_some(count & (HARDIRQ_MASK | NMI_MASK)) & known) |
-		     (is_some(c->irq_since) & ~known);
-	__u64 soft = (is_some(count & SOFTIRQ_OFFSET) & known) | (is_some(c->measuring) & ~known);
+		     (is_some(c->irq.since) & ~known);
+	__u64 soft = (is_some(count & SOFTIRQ_OFFSET) & known) | (is_some(c->measure.softirq_ends) & ~known);
 	__u64 level = hard * 2 + (soft & ~hard) * 3;
 
 	level = (level & (sampling - 1)) + sampling;
@@ -252,12 +252,12 @@ static __always_inline __u32 pk_level(struct pk_cpu *c)
 
 static __always_inline struct pk_packet_info *pk_info(struct pk_cpu *c)
 {
-	return &c->info[pk_level(c)];
+	return &c->scratch.info[pk_level(c)];
 }
 
 static __always_inline __u64 pk_plain(struct pk_cpu *c, const volatile void *p)
 {
-	return plain_number(&c->plain, p);
+	return plain_number(&c->sampler.plain, p);
 }
 
 #endif

@@ -7,10 +7,10 @@
 static __always_inline void pk_net_arm(struct pk_cpu *c, struct pk_place *place,
 				       struct pk_charge *charge, __u32 phase)
 {
-	c->tap = (place->at & PK_AT_TAP) != 0;
-	c->untold = 0;
-	if (c->resting & PK_REST_PACKETS)
-		c->packets = pk_packets(c);
+	c->wait.tap = (place->at & PK_AT_TAP) != 0;
+	c->wait.untold = 0;
+	if (c->sampler.resting & PK_REST_PACKETS)
+		c->wait.packets = pk_packets(c);
 	pk_arm(c, charge,
 	       place->at & PK_AT_NAPI_THREAD ? PK_RUNS_UNKNOWN : pk_softirq_runs(c, charge->vec),
 	       phase);
@@ -22,18 +22,18 @@ static __noinline int pk_net_share(struct pk_cpu *c)
 	struct pk_charge part;
 	__u32 n;
 
-	if (!c || !c->receivers)
+	if (!c || !c->wait.receivers)
 		return 0;
-	n = c->receivers < PK_RECEIVERS ? c->receivers : PK_RECEIVERS;
-	part = c->charge;
-	part.ns = c->charge.ns / n;
+	n = c->wait.receivers < PK_RECEIVERS ? c->wait.receivers : PK_RECEIVERS;
+	part = c->wait.charge;
+	part.ns = c->wait.charge.ns / n;
 	for (__u32 i = 0; i < PK_RECEIVERS; i++) {
 		if (i >= n)
 			break;
 		if (i == n - 1)
-			part.ns = c->charge.ns - part.ns * (n - 1);
-		part.samples = i == 0 ? c->charge.samples : 0;
-		pk_net_hash(c, c->sockets[i], &part);
+			part.ns = c->wait.charge.ns - part.ns * (n - 1);
+		part.samples = i == 0 ? c->wait.charge.samples : 0;
+		pk_net_hash(c, c->wait.sockets[i], &part);
 	}
 	return 0;
 }
@@ -45,23 +45,23 @@ static __noinline int pk_net_disown(struct pk_cpu *c)
 
 	if (!c)
 		return 0;
-	who.served = c->object ? c->object : PK_UNCLAIMED + c->charge.reason;
-	who.served_kind = c->object & PK_OBJECT ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
-	who.basis = c->object ? PK_BASIS_OWNER : PK_BASIS_PROVISIONAL;
-	who.reason = c->charge.reason;
-	return pk_attribute(c, c->carried, &who);
+	who.served = c->wait.object ? c->wait.object : PK_UNCLAIMED + c->wait.charge.reason;
+	who.served_kind = c->wait.object & PK_OBJECT ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
+	who.basis = c->wait.object ? PK_BASIS_OWNER : PK_BASIS_PROVISIONAL;
+	who.reason = c->wait.charge.reason;
+	return pk_attribute(c, c->wait.carried, &who);
 }
 
 /* The socket whose account may keep the charge until a process comes for it; 0: none. */
 static __always_inline __u64 pk_net_heir(struct pk_cpu *c)
 {
-	if (c->receivers)
-		return c->sockets[0];
+	if (c->wait.receivers)
+		return c->wait.sockets[0];
 	/*
 	 * Read for itself: where one number is in two registers, Linux 6.1's verifier takes states
 	 * for equal in which it is not, and drops code that it then thinks is never reached.
 	 */
-	return c->waits ? *(volatile __u64 *)&c->object : 0;
+	return c->wait.waits ? *(volatile __u64 *)&c->wait.object : 0;
 }
 
 __noinline int pk_net_vote(struct pk_cpu *c, __u64 object, const struct pk_charge *charge)
@@ -81,30 +81,30 @@ int pk_net_close(struct pk_cpu *c)
 
 	if (!c)
 		return 0;
-	c->stats.needed_packets += c->untold;
-	c->untold = 0;
+	c->stats.needed_packets += c->wait.untold;
+	c->wait.untold = 0;
 	heir = pk_net_heir(c);
-	if (!c->charge.samples) {
+	if (!c->wait.charge.samples) {
 		/* Nothing but what the packet brought along. */
-	} else if (c->receivers) {
+	} else if (c->wait.receivers) {
 		pk_net_share(c);
 	} else if (heir) {
-		if (c->listener)
-			pk_vote(c, heir, c->listener, 1, PK_VOTE_FAILING);
-		pk_net_hash(c, heir, &c->charge);
+		if (c->wait.listener)
+			pk_vote(c, heir, c->wait.listener, 1, PK_VOTE_FAILING);
+		pk_net_hash(c, heir, &c->wait.charge);
 	} else {
-		if (!c->guess)
-			pk_net_vote(c, c->object, &c->charge);
-		pk_charge_party(c, &c->charge, c->object,
-				c->guess ? PK_BASIS_PROVISIONAL : PK_BASIS_OWNER);
+		if (!c->wait.guess)
+			pk_net_vote(c, c->wait.object, &c->wait.charge);
+		pk_charge_party(c, &c->wait.charge, c->wait.object,
+				c->wait.guess ? PK_BASIS_PROVISIONAL : PK_BASIS_OWNER);
 	}
-	if (c->carried && heir) {
-		pk_pass(c, c->carried, heir);
-	} else if (c->carried) {
+	if (c->wait.carried && heir) {
+		pk_pass(c, c->wait.carried, heir);
+	} else if (c->wait.carried) {
 		pk_net_disown(c);
 	}
-	c->carried = 0;
-	c->armed = PK_PHASE_NONE;
+	c->wait.carried = 0;
+	c->hot.armed = PK_PHASE_NONE;
 	return 0;
 }
 
@@ -135,12 +135,12 @@ static __noinline __u64 pk_deferred_sender(struct pk_cpu *c)
 {
 	if (!c)
 		return 0;
-	if (c->from && pk_was_deferred(c->from))
-		return pk_sock_object(c->from);
-	if (c->tx_sk && pk_was_deferred(c->tx_sk))
-		return pk_sock_object(c->tx_sk);
-	if (c->sk && pk_was_deferred(c->sk))
-		return pk_sock_object(c->sk);
+	if (c->hot.from && pk_was_deferred(c->hot.from))
+		return pk_sock_object(c->hot.from);
+	if (c->hot.tx_sk && pk_was_deferred(c->hot.tx_sk))
+		return pk_sock_object(c->hot.tx_sk);
+	if (c->hot.sk && pk_was_deferred(c->hot.sk))
+		return pk_sock_object(c->hot.sk);
 	return c->sender;
 }
 
@@ -151,30 +151,30 @@ static __noinline int pk_as_last_received(struct pk_cpu *c)
 
 	if (!c)
 		return 0;
-	c->guess = 0;
-	if (c->sk && !pk_sock_listens(c->sk)) {
-		c->object = pk_net_socket(c, c->sk);
-		c->waits = 1;
+	c->wait.guess = 0;
+	if (c->hot.sk && !pk_sock_listens(c->hot.sk)) {
+		c->wait.object = pk_net_socket(c, c->hot.sk);
+		c->wait.waits = 1;
 		return 0;
 	}
 	info = pk_info(c);
-	pk_parse_packet(c->skb, false, info);
-	c->object = info->object;
-	c->listener = info->listener;
-	c->waits = info->waits;
+	pk_parse_packet(c->hot.skb, false, info);
+	c->wait.object = info->object;
+	c->wait.listener = info->listener;
+	c->wait.waits = info->waits;
 	return 0;
 }
 
 /* In a packet that is not known: for the socket that a hook names before it ends, or for nobody. */
 static __always_inline void pk_net_at_unknown(struct pk_cpu *c)
 {
-	c->packet = 0;
-	c->datagram = 0;
-	c->object = PK_UNWATCHED_PARTY;
-	c->listener = 0;
-	c->waits = 0;
-	c->guess = 1;
-	c->shared = 0;
+	c->wait.packet = 0;
+	c->wait.datagram = 0;
+	c->wait.object = PK_UNWATCHED_PARTY;
+	c->wait.listener = 0;
+	c->wait.waits = 0;
+	c->wait.guess = 1;
+	c->wait.shared = 0;
 }
 
 /*
@@ -221,19 +221,19 @@ static __always_inline bool pk_packet_is_told(struct pk_cpu *c, struct pk_place 
 	struct pk_packet_info *info = pk_info(c);
 
 	/* Once a socket has the packet it may be freed already: joined with another, or read. */
-	if (place->at & PK_AT_NAMED && c->sk && config.packets)
+	if (place->at & PK_AT_NAMED && c->hot.sk && config.packets)
 		return true;
 	if (!config.packets || !place->packet || place->at & PK_AT_TAP)
 		return false;
-	if (!(c->resting & PK_REST_PACKETS) && place->packet != c->skb)
+	if (!(c->sampler.resting & PK_REST_PACKETS) && place->packet != c->hot.skb)
 		return false;
 	pk_parse_packet(place->packet, false, info);
 	if (!info->object || info->shared || info->datagram)
 		return false;
-	if (c->resting & PK_REST_PACKETS && !pk_is_addressed_to(info, c->sk))
-		c->sk = 0;
-	return !c->sk || info->waits ||
-	       (pk_is_addressed_to(info, c->sk) && pk_has_port_alone(info->object, c->sk));
+	if (c->sampler.resting & PK_REST_PACKETS && !pk_is_addressed_to(info, c->hot.sk))
+		c->hot.sk = 0;
+	return !c->hot.sk || info->waits ||
+	       (pk_is_addressed_to(info, c->hot.sk) && pk_has_port_alone(info->object, c->hot.sk));
 }
 
 /* Samples of a packet on its way to being passed on, for one that meets it there. */
@@ -244,60 +244,60 @@ static __always_inline int pk_net_sample_packet(struct pk_cpu *c, struct pk_plac
 						struct pk_charge *charge)
 {
 	bool told = pk_packet_is_told(c, place), passed_on, tap, tcp;
-	struct sock *sk = (void *)c->sk;
+	struct sock *sk = (void *)c->hot.sk;
 
 	tcp = sk ? BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP : told && pk_info(c)->waits;
 	passed_on = !sk && place->at & PK_AT_TRANSMIT;
 	/* A packet that is passed on takes its account along, from samples that do not show it yet. */
 	if (passed_on)
 		c->stats.needed_packets += PK_WAY_UP;
-	else if (!(c->resting & PK_REST_PACKETS))
+	else if (!(c->sampler.resting & PK_REST_PACKETS))
 		c->stats.needed_packets += sk && !told;
 	/* Who sends over a connection takes what was done for it. */
 	c->stats.needed_sending += passed_on ? PK_WAY_UP : tcp;
-	if (c->resting & PK_REST_PACKETS) {
-		c->skb = place->packet;
+	if (c->sampler.resting & PK_REST_PACKETS) {
+		c->hot.skb = place->packet;
 		if (!told) {
 			pk_net_arm(c, place, charge, PK_PHASE_PACKET);
 			pk_net_at_unknown(c);
-			c->untold = 1;
+			c->wait.untold = 1;
 			return 0;
 		}
 	}
-	if (c->resting & PK_REST_SENDING && passed_on)
+	if (c->sampler.resting & PK_REST_SENDING && passed_on)
 		return pk_charge_nobody(c, charge, PK_UNWATCHED);
 	tap = sk && BPF_CORE_READ(sk, __sk_common.skc_family) == AF_PACKET;
 
-	if (sk && tap == ((place->at & PK_AT_TAP) != 0) && !pk_sock_listens(c->sk)) {
-		pk_net_hash(c, pk_net_socket(c, c->sk), charge);
+	if (sk && tap == ((place->at & PK_AT_TAP) != 0) && !pk_sock_listens(c->hot.sk)) {
+		pk_net_hash(c, pk_net_socket(c, c->hot.sk), charge);
 		return 0;
 	}
 	/* On its way out, and its hook has run; before that, what was sent last is another. */
-	if (place->at & PK_AT_TRANSMIT && c->sent && !(place->at & PK_AT_TAP)) {
-		if (!c->tx_sk) {
+	if (place->at & PK_AT_TRANSMIT && c->hot.sent && !(place->at & PK_AT_TAP)) {
+		if (!c->hot.tx_sk) {
 			struct pk_packet_info *info = pk_info(c);
 
-			pk_parse_packet(c->skb, false, info);
+			pk_parse_packet(c->hot.skb, false, info);
 			charge->reason = PK_FORWARDED;
 			c->stats.needed_packets++;
-			pk_hash(c, pk_packet_object(c->skb, info), charge);
+			pk_hash(c, pk_packet_object(c->hot.skb, info), charge);
 			return 0;
 		}
-		if (!pk_sock_of_kernel(c->tx_sk)) {
-			pk_net_hash(c, pk_net_socket(c, c->tx_sk), charge);
+		if (!pk_sock_of_kernel(c->hot.tx_sk)) {
+			pk_net_hash(c, pk_net_socket(c, c->hot.tx_sk), charge);
 			return 0;
 		}
 	}
 	pk_net_arm(c, place, charge, PK_PHASE_PACKET);
-	c->untold = !told && !passed_on;
-	pk_net_address(c, c->skb, false);
+	c->wait.untold = !told && !passed_on;
+	pk_net_address(c, c->hot.skb, false);
 	/* Which fragments belong together the hooks alone tell, whether or not one names the socket. */
-	if (c->datagram) {
+	if (c->wait.datagram) {
 		c->stats.needed_packets++;
-		c->untold = 0;
+		c->wait.untold = 0;
 	}
 	if (place->at & PK_AT_DELIVER)
-		c->shared = 0; /* already in the delivery to one of them */
+		c->wait.shared = 0; /* already in the delivery to one of them */
 	return 0;
 }
 
@@ -323,7 +323,7 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 	if (!c || !place || !charge)
 		return 0;
 	charge->reason = PK_EXPIRED;
-	if (c->busy) {
+	if (c->hot.busy) {
 		/* It has interrupted a slow path, which is at work on the CPU's account; */
 		if (!(place->at & PK_AT_HOOK) && place->vec == PK_VEC_NET_RX)
 			return pk_charge_owner(c, charge, pk_network_object(), PK_BASIS_VOTED);
@@ -340,50 +340,50 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 	}
 	if (pk_needs_sending(place)) {
 		c->stats.needed_sending++;
-		if (c->resting & PK_REST_SENDING)
+		if (c->sampler.resting & PK_REST_SENDING)
 			return pk_charge_nobody(c, charge, PK_UNWATCHED);
 	}
 	if (place->at & PK_AT_TRANSMIT) {
-		if (!c->tx_sk)
+		if (!c->hot.tx_sk)
 			return pk_charge_nobody(c, charge, PK_FORWARDED);
-		object = pk_net_socket(c, c->tx_sk);
+		object = pk_net_socket(c, c->hot.tx_sk);
 		if (place->vec == PK_VEC_TASKLET)
 			c->sender = object;
 		return pk_net_hash(c, object, charge);
 	}
-	if (place->at & PK_AT_STEER && c->resting & PK_REST_SENDING) {
+	if (place->at & PK_AT_STEER && c->sampler.resting & PK_REST_SENDING) {
 		pk_net_vote(c, pk_sends_now(charge), charge);
 		return pk_charge_party(c, charge, pk_sends_now(charge), PK_BASIS_OWNER);
 	}
 	/* Telling other CPUs of packets queued for them: what was just sent over a veth, */
-	if (place->at & PK_AT_STEER && c->tx_sk)
-		return pk_net_hash(c, pk_net_socket(c, c->tx_sk), charge);
+	if (place->at & PK_AT_STEER && c->hot.tx_sk)
+		return pk_net_hash(c, pk_net_socket(c, c->hot.tx_sk), charge);
 	/* or what a driver handed over last. It may have gone on by now: by its address. */
-	if (place->at & PK_AT_STEER && !c->tx_sk && c->skb) {
+	if (place->at & PK_AT_STEER && !c->hot.tx_sk && c->hot.skb) {
 		pk_net_arm(c, place, charge, PK_PHASE_PACKET);
-		pk_net_address(c, c->skb, false);
+		pk_net_address(c, c->hot.skb, false);
 		return pk_net_close(c);
 	}
 	/* In the handing over itself, after its hook: what the hook would have done. */
-	if (place->at & PK_AT_HANDOVER && !c->tx_sk && c->skb) {
+	if (place->at & PK_AT_HANDOVER && !c->hot.tx_sk && c->hot.skb) {
 		struct pk_packet_info *info = pk_info(c);
 
-		object = pk_handed_over(c->skb, info);
+		object = pk_handed_over(c->hot.skb, info);
 		charge->reason = info->reason;
 		c->stats.needed_packets += !info->waits;
 		return pk_hash(c, object, charge);
 	}
-	c->object = 0;
-	c->listener = 0;
-	c->packet = 0;
-	c->shared = 0;
-	c->waits = 0;
-	c->guess = 0;
+	c->wait.object = 0;
+	c->wait.listener = 0;
+	c->wait.packet = 0;
+	c->wait.shared = 0;
+	c->wait.waits = 0;
+	c->wait.guess = 0;
 	if (place->at & (PK_AT_SEND | PK_AT_QDISC)) {
 		phase = PK_PHASE_TRANSMIT;
-		c->guess = 1;
+		c->wait.guess = 1;
 		/* A queue may hold its packets back for now: it has nothing to name. */
-		c->object = place->at & PK_AT_SEND	   ? pk_deferred_sender(c) :
+		c->wait.object = place->at & PK_AT_SEND	   ? pk_deferred_sender(c) :
 			    place->vec == PK_VEC_NET_TX ? pk_sending_object() :
 							  pk_network_object();
 	} else if (place->vec == PK_VEC_HRTIMER || place->vec == PK_VEC_TASKLET) {
@@ -395,21 +395,21 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		 */
 		if (place->foreign && place->vec == PK_VEC_TASKLET)
 			return pk_charge_nobody(c, charge, PK_UNTRACKED);
-		if (place->foreign && place->unlock != 1 && c->hrtimer &&
+		if (place->foreign && place->unlock != 1 && c->hot.hrtimer &&
 		    !pk_socket_expiring(c, PK_VEC_HRTIMER))
 			return pk_charge_party(c, charge,
-					       pk_timer_noted(*(volatile __u64 *)&c->hrtimer,
-							      c->hrtimer_expires),
+					       pk_timer_noted(*(volatile __u64 *)&c->hot.hrtimer,
+							      c->timer.hrtimer_expires),
 					       PK_BASIS_QUEUER);
 		/* After the last timer of the run. Before that, a timer may be anybody's. */
 		if (place->vec == PK_VEC_HRTIMER && place->unlock + 1 == place->depth) {
-			c->object = pk_socket_expiring(c, PK_VEC_HRTIMER);
-			c->waits = 1;
+			c->wait.object = pk_socket_expiring(c, PK_VEC_HRTIMER);
+			c->wait.waits = 1;
 		}
 		/* Between tasklets or after the last. */
 		if (place->vec == PK_VEC_TASKLET) {
-			c->object = pk_deferred_sender(c);
-			c->guess = 1;
+			c->wait.object = pk_deferred_sender(c);
+			c->wait.guess = 1;
 		}
 	} else {
 		phase = place->vec == PK_VEC_NONE ? PK_PHASE_ENTRY : PK_PHASE_BEFORE;
@@ -417,7 +417,7 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		 * Without a packet in this run: looking for one, or freeing buffers that were
 		 * allocated here and read elsewhere. Nobody says whose they were.
 		 */
-		c->guess = 1;
+		c->wait.guess = 1;
 		/*
 		 * In the softirq loop itself: of packets, disks, sockets and their timers a hook will
 		 * tell in this run. Where none does, it runs what is the kernel's, the scheduler's
@@ -425,24 +425,24 @@ int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *ch
 		 */
 		if (place->vec == PK_VEC_NONE) {
 			charge->reason = PK_UNTRACKED;
-			if (!(c->resting & PK_REST_PACKETS))
-				c->object = PK_KERNEL;
+			if (!(c->sampler.resting & PK_REST_PACKETS))
+				c->wait.object = PK_KERNEL;
 		} else {
-			c->object = pk_network_object();
+			c->wait.object = pk_network_object();
 		}
 		/* At the end of the task's own sending: its packet raised this softirq. */
 		if (place->inline_send && !(place->at & PK_AT_FREE)) {
-			if (c->tx_sk) {
-				c->object = pk_net_socket(c, c->tx_sk);
-				c->waits = 1;
-				c->guess = 0;
-			} else if (c->resting & PK_REST_SENDING && pk_sends_now(charge)) {
-				c->object = pk_sends_now(charge);
-				c->guess = 0;
+			if (c->hot.tx_sk) {
+				c->wait.object = pk_net_socket(c, c->hot.tx_sk);
+				c->wait.waits = 1;
+				c->wait.guess = 0;
+			} else if (c->sampler.resting & PK_REST_SENDING && pk_sends_now(charge)) {
+				c->wait.object = pk_sends_now(charge);
+				c->wait.guess = 0;
 			}
 		}
 		/* This loop runs for packets only: if none comes, the last one was this run's. */
-		if (place->at & PK_AT_BACKLOG && !(c->resting & PK_REST_PACKETS))
+		if (place->at & PK_AT_BACKLOG && !(c->sampler.resting & PK_REST_PACKETS))
 			pk_as_last_received(c);
 	}
 	pk_net_arm(c, place, charge, phase);

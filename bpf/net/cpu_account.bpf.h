@@ -46,14 +46,14 @@
 static __always_inline void pk_net_at_packet(struct pk_cpu *c, __u64 skb,
 					     struct pk_packet_info *info)
 {
-	c->packet = skb;
-	c->datagram = info->datagram;
-	c->object = info->object;
-	c->listener = info->listener;
-	c->waits = info->waits;
-	c->guess = 0;
-	c->shared = info->shared;
-	c->charge.reason = info->reason;
+	c->wait.packet = skb;
+	c->wait.datagram = info->datagram;
+	c->wait.object = info->object;
+	c->wait.listener = info->listener;
+	c->wait.waits = info->waits;
+	c->wait.guess = 0;
+	c->wait.shared = info->shared;
+	c->wait.charge.reason = info->reason;
 }
 
 static __always_inline void pk_net_address(struct pk_cpu *c, __u64 skb, bool at_data)
@@ -89,16 +89,16 @@ static __always_inline int pk_net_hash(struct pk_cpu *c, __u64 object, struct pk
 
 static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)
 {
-	c->untold = 0;
-	if (c->charge.samples)
-		pk_net_hash(c, object, &c->charge);
-	if (c->charge.vec == PK_VEC_TASKLET)
+	c->wait.untold = 0;
+	if (c->wait.charge.samples)
+		pk_net_hash(c, object, &c->wait.charge);
+	if (c->wait.charge.vec == PK_VEC_TASKLET)
 		c->sender = object;
-	if (c->carried) {
-		pk_pass(c, c->carried, object);
-		c->carried = 0;
+	if (c->wait.carried) {
+		pk_pass(c, c->wait.carried, object);
+		c->wait.carried = 0;
 	}
-	c->armed = PK_PHASE_NONE;
+	c->hot.armed = PK_PHASE_NONE;
 }
 
 /* The work is over and no hook named a socket. */

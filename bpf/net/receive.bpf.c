@@ -21,13 +21,13 @@ static __noinline int pk_handover_slow(struct pk_cpu *c, __u64 skb)
 		return 0;
 	if (!pk_same_run(c)) {
 		pk_net_close(c);
-	} else if (c->armed == PK_PHASE_BEFORE || c->armed == PK_PHASE_ENTRY) {
+	} else if (c->hot.armed == PK_PHASE_BEFORE || c->hot.armed == PK_PHASE_ENTRY) {
 		object = pk_handed_over(skb, info);
 		if (!info->waits)
 			c->stats.needed_packets++;
-		if (info->waits || !(c->resting & PK_REST_PACKETS)) {
-			c->charge.vec = PK_VEC_NET_RX;
-			c->charge.reason = info->reason;
+		if (info->waits || !(c->sampler.resting & PK_REST_PACKETS)) {
+			c->wait.charge.vec = PK_VEC_NET_RX;
+			c->wait.charge.reason = info->reason;
 			pk_net_settle(c, object);
 		}
 	}
@@ -41,10 +41,10 @@ int BPF_PROG(pk_napi_gro_receive, struct sk_buff *skb)
 	struct pk_cpu *c = pk_hook();
 
 	/* For telling another CPU of it (PK_AT_STEER): this packet, not one that was sent. */
-	c->tx_sk = 0;
-	c->skb = (__u64)skb;
-	c->dev = (__u64)skb->dev;
-	if (likely(!c->armed))
+	c->hot.tx_sk = 0;
+	c->hot.skb = (__u64)skb;
+	c->hot.dev = (__u64)skb->dev;
+	if (likely(!c->hot.armed))
 		return 0;
 	return pk_handover_slow(c, pk_plain(c, skb));
 }
@@ -53,18 +53,18 @@ int BPF_PROG(pk_napi_gro_receive, struct sk_buff *skb)
 static __always_inline void pk_carry(struct pk_cpu *c, __u64 skb, __u64 object,
 				     struct pk_packet_info *info)
 {
-	if (!c->armed) {
-		c->charge.samples = 0;
-		c->charge.vec = PK_VEC_NET_RX;
-		c->task = bpf_get_current_task();
-		c->runs = pk_serving_softirq(c) == 1 ? pk_softirq_runs(c, PK_VEC_NET_RX) :
+	if (!c->hot.armed) {
+		c->wait.charge.samples = 0;
+		c->wait.charge.vec = PK_VEC_NET_RX;
+		c->wait.task = bpf_get_current_task();
+		c->wait.runs = pk_serving_softirq(c) == 1 ? pk_softirq_runs(c, PK_VEC_NET_RX) :
 						       PK_RUNS_UNKNOWN;
-		c->receivers = 0;
-		c->tap = 0;
+		c->wait.receivers = 0;
+		c->wait.tap = 0;
 		pk_net_at_packet(c, skb, info);
-		c->armed = PK_PHASE_PACKET;
+		c->hot.armed = PK_PHASE_PACKET;
 	}
-	c->carried = object;
+	c->wait.carried = object;
 }
 
 static __noinline int pk_receive_slow(struct pk_cpu *c, __u64 skb)
@@ -75,19 +75,19 @@ static __noinline int pk_receive_slow(struct pk_cpu *c, __u64 skb)
 	if (!c || !pk_enter(c))
 		return 0;
 	pk_parse_packet(skb, true, info);
-	if (!c->armed) {
+	if (!c->hot.armed) {
 		/* only the packet's own account, below */
 	} else if (!pk_same_run(c)) {
 		pk_net_close(c);
-	} else if (c->armed == PK_PHASE_BEFORE || c->armed == PK_PHASE_ENTRY) {
-		c->charge.vec = PK_VEC_NET_RX;
-		if (c->runs != PK_RUNS_UNKNOWN)
-			c->runs = pk_softirq_runs(c, PK_VEC_NET_RX);
+	} else if (c->hot.armed == PK_PHASE_BEFORE || c->hot.armed == PK_PHASE_ENTRY) {
+		c->wait.charge.vec = PK_VEC_NET_RX;
+		if (c->wait.runs != PK_RUNS_UNKNOWN)
+			c->wait.runs = pk_softirq_runs(c, PK_VEC_NET_RX);
 		pk_net_at_packet(c, skb, info);
-		c->armed = PK_PHASE_PACKET;
-	} else if (c->armed == PK_PHASE_PACKET) {
+		c->hot.armed = PK_PHASE_PACKET;
+	} else if (c->hot.armed == PK_PHASE_PACKET) {
 		/* The same again: decapsulated, or up from a bridge; or the next fragment. */
-		if (c->packet == skb || (c->datagram && c->datagram == info->datagram))
+		if (c->wait.packet == skb || (c->wait.datagram && c->wait.datagram == info->datagram))
 			pk_net_at_packet(c, skb, info);
 		else
 			pk_net_close(c); /* that packet is done */
@@ -105,15 +105,15 @@ int BPF_PROG(pk_netif_receive_skb, struct sk_buff *skb)
 	struct pk_cpu *c = pk_hook();
 	__u64 plain;
 
-	c->sk = 0;
-	c->sent = 0;
-	c->skb = (__u64)skb;
-	c->dev = (__u64)skb->dev;
-	c->from = (__u64)skb->sk;
-	plain = *(volatile __u64 *)&c->skb;
+	c->hot.sk = 0;
+	c->hot.sent = 0;
+	c->hot.skb = (__u64)skb;
+	c->hot.dev = (__u64)skb->dev;
+	c->hot.from = (__u64)skb->sk;
+	plain = *(volatile __u64 *)&c->hot.skb;
 	if (pk_calls_wanted(c))
 		pk_calls_of_packet(c, plain);
-	if (likely(!c->armed && !slot_tags[pk_slot_of(plain >> 6) & (PK_SLOTS - 1)]))
+	if (likely(!c->hot.armed && !slot_tags[pk_slot_of(plain >> 6) & (PK_SLOTS - 1)]))
 		return 0;
 	return pk_receive_slow(c, plain);
 }
@@ -121,12 +121,12 @@ int BPF_PROG(pk_netif_receive_skb, struct sk_buff *skb)
 /* One of several. There is room for a few: of more, each is among them with the same chance. */
 static __always_inline void pk_net_receiver(struct pk_cpu *c, __u64 object)
 {
-	__u32 n = c->receivers++, at = n;
+	__u32 n = c->wait.receivers++, at = n;
 
 	if (n >= PK_RECEIVERS)
 		at = bpf_get_prandom_u32() % (n + 1);
 	if (at < PK_RECEIVERS)
-		c->sockets[at & (PK_RECEIVERS - 1)] = object;
+		c->wait.sockets[at & (PK_RECEIVERS - 1)] = object;
 }
 
 int pk_socket_slow(struct pk_cpu *c, __u64 sk)
@@ -140,25 +140,25 @@ int pk_socket_slow(struct pk_cpu *c, __u64 sk)
 		pk_net_close(c);
 		goto out;
 	}
-	if (c->armed == PK_PHASE_TRANSMIT)
+	if (c->hot.armed == PK_PHASE_TRANSMIT)
 		goto out;
 	packet_socket = BPF_CORE_READ((struct sock *)sk, __sk_common.skc_family) == AF_PACKET;
-	if (packet_socket && !c->tap) {
+	if (packet_socket && !c->wait.tap) {
 		/* It looks on; what it looks at is for someone else, unless nobody has it. */
-		if (!c->object && c->charge.reason == PK_PROTOCOL) {
-			c->object = pk_sock_object(sk);
-			c->waits = 1;
+		if (!c->wait.object && c->wait.charge.reason == PK_PROTOCOL) {
+			c->wait.object = pk_sock_object(sk);
+			c->wait.waits = 1;
 		}
 		goto out;
 	}
 	/* A handshake is for who will have the connection, and its packets name that. */
-	c->charge.vec = PK_VEC_NET_RX;
-	if (pk_sock_listens(sk) && c->object) {
+	c->wait.charge.vec = PK_VEC_NET_RX;
+	if (pk_sock_listens(sk) && c->wait.object) {
 		pk_net_close(c);
 		goto out;
 	}
 	object = pk_net_socket(c, sk);
-	if (c->shared && !packet_socket) {
+	if (c->wait.shared && !packet_socket) {
 		pk_net_receiver(c, object);
 		goto out;
 	}
@@ -213,10 +213,10 @@ static __noinline int pk_drop_slow(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 	if (!c || !pk_enter(c))
 		return 0;
 	/* While no hook says which packet it is: one that got to a socket is the one that was waited for. */
-	first = rx_sk && c->resting & PK_REST_PACKETS && !c->packet &&
-		(c->armed == PK_PHASE_BEFORE || c->armed == PK_PHASE_ENTRY ||
-		 c->armed == PK_PHASE_PACKET);
-	if (!c->armed || (c->packet != skb && !first)) {
+	first = rx_sk && c->sampler.resting & PK_REST_PACKETS && !c->wait.packet &&
+		(c->hot.armed == PK_PHASE_BEFORE || c->hot.armed == PK_PHASE_ENTRY ||
+		 c->hot.armed == PK_PHASE_PACKET);
+	if (!c->hot.armed || (c->wait.packet != skb && !first)) {
 		/* Thrown away before it was processed: what it carried is for nobody. */
 		pk_parse_packet(skb, false, info);
 		object = pk_packet_object(skb, info);
@@ -224,19 +224,19 @@ static __noinline int pk_drop_slow(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
 			pk_attribute(c, object, &nobody);
 	} else if (!pk_same_run(c)) {
 		pk_net_close(c);
-	} else if (c->armed == PK_PHASE_PACKET || first) {
+	} else if (c->hot.armed == PK_PHASE_PACKET || first) {
 		if (rx_sk) {
 			/* Thrown away at a socket (its buffer is full): still work for it. */
 			pk_net_settle(c, pk_sock_object(rx_sk));
-		} else if (c->receivers) {
+		} else if (c->wait.receivers) {
 			pk_net_close(c);
 		} else {
 			/* The last segments of a connection end here too: its owner is known. */
-			owner = c->object ? bpf_map_lookup_elem(&owners, &c->object) : NULL;
+			owner = c->wait.object ? bpf_map_lookup_elem(&owners, &c->wait.object) : NULL;
 			if (!owner) {
-				c->object = 0;
-				if (c->charge.reason == PK_EXPIRED)
-					c->charge.reason = PK_DROPPED;
+				c->wait.object = 0;
+				if (c->wait.charge.reason == PK_EXPIRED)
+					c->wait.charge.reason = PK_DROPPED;
 			}
 			pk_net_close(c);
 		}
@@ -251,7 +251,7 @@ static __always_inline int pk_packet_dropped(struct pk_cpu *c, struct sk_buff *s
 
 	if (pk_calls_wanted(c))
 		pk_calls_of_drop(c, plain, pk_plain(c, rx_sk));
-	if (likely(!c->armed && !slot_tags[pk_slot_of(plain >> 6) & (PK_SLOTS - 1)]))
+	if (likely(!c->hot.armed && !slot_tags[pk_slot_of(plain >> 6) & (PK_SLOTS - 1)]))
 		return 0;
 	return pk_drop_slow(c, plain, pk_plain(c, rx_sk));
 }

@@ -11,10 +11,10 @@ int pk_socket_slow(struct pk_cpu *c, __u64 sk);
 
 static __always_inline int pk_socket_found(struct pk_cpu *c, struct sock *sk)
 {
-	c->sk = (__u64)sk;
+	c->hot.sk = (__u64)sk;
 	if (pk_calls_wanted(c))
 		pk_calls_of_socket(c, pk_plain(c, sk));
-	if (likely(!c->armed))
+	if (likely(!c->hot.armed))
 		return 0;
 	return pk_socket_slow(c, pk_plain(c, sk));
 }

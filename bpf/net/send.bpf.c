@@ -20,14 +20,14 @@ static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 	}
 	if (sk && pk_sock_of_kernel(sk))
 		goto out;
-	switch (c->armed) {
+	switch (c->hot.armed) {
 	case PK_PHASE_PACKET:
 		if (sk) {
 			pk_net_settle(c, pk_net_socket(c, sk));
-		} else if (skb == c->packet) {
+		} else if (skb == c->wait.packet) {
 			/* Its receiver may be on this machine: then it brings the account there. */
 			pk_parse_packet(skb, false, info);
-			c->charge.reason = PK_FORWARDED;
+			c->wait.charge.reason = PK_FORWARDED;
 			c->stats.needed_packets++;
 			pk_net_settle(c, pk_packet_object(skb, info));
 		}
@@ -36,9 +36,9 @@ static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 	case PK_PHASE_ENTRY:
 		if (sk) {
 			pk_net_settle(c, pk_net_socket(c, sk));
-		} else if (c->armed == PK_PHASE_TRANSMIT) {
-			pk_charge_nobody(c, &c->charge, PK_FORWARDED);
-			c->armed = PK_PHASE_NONE;
+		} else if (c->hot.armed == PK_PHASE_TRANSMIT) {
+			pk_charge_nobody(c, &c->wait.charge, PK_FORWARDED);
+			c->hot.armed = PK_PHASE_NONE;
 		}
 		break;
 	}
@@ -53,12 +53,12 @@ int BPF_PROG(pk_net_dev_queue, struct sk_buff *skb)
 	struct pk_cpu *c = pk_hook();
 	struct sock *sk = skb->sk;
 
-	c->tx_sk = (__u64)sk;
-	c->sent = 1;
+	c->hot.tx_sk = (__u64)sk;
+	c->hot.sent = 1;
 	if (pk_calls_wanted(c))
-		pk_calls_of_sending(c, pk_plain(c, skb), *(volatile __u64 *)&c->tx_sk);
-	if (unlikely(c->armed))
-		return pk_queue_slow(c, pk_plain(c, skb), *(volatile __u64 *)&c->tx_sk);
+		pk_calls_of_sending(c, pk_plain(c, skb), *(volatile __u64 *)&c->hot.tx_sk);
+	if (unlikely(c->hot.armed))
+		return pk_queue_slow(c, pk_plain(c, skb), *(volatile __u64 *)&c->hot.tx_sk);
 	/* A process that sends takes what was done for its socket: acknowledgements, windows. */
 	if (!sk || likely(!pk_may_have_account(c, sk)))
 		return 0;
@@ -76,11 +76,11 @@ int BPF_PROG(pk_qdisc_dequeue, void *qdisc, void *txq, int packets, struct sk_bu
 
 	if (!skb)
 		return 0;
-	c->tx_sk = (__u64)skb->sk;
-	c->sent = 1;
+	c->hot.tx_sk = (__u64)skb->sk;
+	c->hot.sent = 1;
 	if (pk_calls_wanted(c))
-		pk_calls_of_sending(c, pk_plain(c, skb), *(volatile __u64 *)&c->tx_sk);
-	if (likely(!c->armed))
+		pk_calls_of_sending(c, pk_plain(c, skb), *(volatile __u64 *)&c->hot.tx_sk);
+	if (likely(!c->hot.armed))
 		return 0;
-	return pk_queue_slow(c, pk_plain(c, skb), *(volatile __u64 *)&c->tx_sk);
+	return pk_queue_slow(c, pk_plain(c, skb), *(volatile __u64 *)&c->hot.tx_sk);
 }

@@ -13,7 +13,7 @@ SEC("?tp_btf/task_rename")
 int BPF_PROG(pk_task_rename, struct task_struct *task, const char *name)
 {
 	struct pk_cpu *c = pk_rare_hook();
-	struct pk_label *info = &c->who[pk_level(c)];
+	struct pk_label *info = &c->scratch.who[pk_level(c)];
 	__u64 label;
 
 	if ((task->pid != task->tgid && !config.threads) || task->flags & PF_KTHREAD ||

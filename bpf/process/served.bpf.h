@@ -44,14 +44,15 @@ static __always_inline void pk_fill_label(struct task_struct *task, __u64 label,
 static __always_inline void pk_tell_label(struct pk_cpu *c, struct task_struct *task, __u64 label,
 					  struct pk_label *info, bool with_program)
 {
-	struct pk_told *told = &c->told[(label * 0x9e3779b97f4a7c15ULL >> 32) & (PK_TOLD - 1)];
+	__u32 place = (label * 0x9e3779b97f4a7c15ULL >> 32) & (PK_FRESH_LABELS - 1);
+	struct pk_fresh_label *fresh = &c->sampler.fresh[place];
 
-	if (likely(told->label == label && told->epoch == epoch &&
-		   told->exec_id == (__u32)task->self_exec_id))
+	if (likely(fresh->label == label && fresh->epoch == epoch &&
+		   fresh->exec_id == (__u32)task->self_exec_id))
 		return;
-	told->label = label;
-	told->epoch = epoch;
-	told->exec_id = task->self_exec_id;
+	fresh->label = label;
+	fresh->epoch = epoch;
+	fresh->exec_id = task->self_exec_id;
 	pk_fill_label(task, label, info, with_program);
 	if (bpf_map_update_elem(&labels, &label, info, BPF_ANY))
 		c->stats.labels_full++;
@@ -66,7 +67,7 @@ static __always_inline __u64 pk_current_label(struct pk_cpu *c, struct task_stru
 	if (task->pid == 0)
 		return PK_IDLE;
 	label = pk_label_of(task);
-	pk_tell_label(c, task, label, &me->who[pk_level(me)], true);
+	pk_tell_label(c, task, label, &me->scratch.who[pk_level(me)], true);
 	return label;
 }
 

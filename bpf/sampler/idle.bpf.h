@@ -76,14 +76,14 @@ static __always_inline __u64 pk_take_off_idle(struct pk_cpu *c, struct pk_charge
 	__u64 idle = pk_idle_time(c, until), took;
 
 	/* Not known before; or the kernel counts anew, as after a CPU was offline. */
-	if (!c->idle_time || idle < c->idle_time) {
-		c->idle_time = idle;
+	if (!c->sampler.idle_time || idle < c->sampler.idle_time) {
+		c->sampler.idle_time = idle;
 		return 0;
 	}
-	took = idle - c->idle_time;
+	took = idle - c->sampler.idle_time;
 	if (took > charge->ns)
 		took = charge->ns; /* the rest is off the next one */
-	c->idle_time += took;
+	c->sampler.idle_time += took;
 	charge->ns -= took;
 	return took;
 }
@@ -100,12 +100,12 @@ static __noinline int pk_sample_idle(struct pk_cpu *c, struct pk_charge *charge,
 	if (!c || !charge)
 		return 0;
 	done = pk_work_done(c);
-	if (done != c->work_done && c->due < idle_until)
-		c->carried_ns = charge->ns;
+	if (done != c->sampler.work_done && c->clock.due < idle_until)
+		c->sampler.carried_ns = charge->ns;
 	else
 		idle_ns += charge->ns;
-	c->work_done = done;
-	c->idle = 1;
+	c->sampler.work_done = done;
+	c->sampler.idle = 1;
 	if (!config.debox)
 		pk_count_idle(c, idle_ns, charge->samples);
 	return 0;

@@ -23,13 +23,13 @@ int pk_cpu_moves(struct bpf_raw_tracepoint_args *ctx)
 	if (step != bpf_core_enum_value(enum cpuhp_state, CPUHP_AP_PERF_ONLINE))
 		return 0;
 	if (target >= step) {
-		c->came = c->gone;
+		c->clock.came = c->clock.gone;
 		return 0;
 	}
 	if (!pk_is_away(c))
-		c->gone_since = bpf_ktime_get_ns();
+		c->clock.gone_since = bpf_ktime_get_ns();
 	barrier();
-	c->gone++;
+	c->clock.gone++;
 	barrier();
 	/* Before its time is up: user space reaches no CPU that is offline. */
 	return pk_put_exact(c);

@@ -33,17 +33,17 @@ static __always_inline void pk_look_for_hooks(struct pk_cpu *c)
 {
 	__u32 now = window, rest = resting;
 
-	if (likely(c->window == now && c->resting == rest))
+	if (likely(c->sampler.window == now && c->sampler.resting == rest))
 		return;
-	c->window = now;
-	c->resting = rest;
-	c->skb = 0;
-	c->from = 0;
-	c->sk = 0;
-	c->tx_sk = 0;
-	c->sent = 0;
-	c->hrtimer = 0;
-	c->expiring = 0;
+	c->sampler.window = now;
+	c->sampler.resting = rest;
+	c->hot.skb = 0;
+	c->hot.from = 0;
+	c->hot.sk = 0;
+	c->hot.tx_sk = 0;
+	c->hot.sent = 0;
+	c->hot.hrtimer = 0;
+	c->timer.expiring = 0;
 	c->sender = 0;
 }
 
@@ -57,17 +57,17 @@ static __always_inline void pk_take_off_interrupts(struct pk_cpu *c, struct pk_c
 {
 	__s64 part = 0, off, ns = charge->ns;
 
-	if (c->irq_since) {
+	if (c->irq.since) {
 		part = now - pk_irq_counted_from(c);
-		c->irq_sampled = 1;
+		c->irq.sampled = 1;
 		if (self)
-			c->irq.served = self;
+			c->irq.part.served = self;
 	}
-	off = (__s64)c->irq_ns + part;
+	off = (__s64)c->irq.ns + part;
 	if (off > ns)
 		off = ns; /* the rest is off the next */
 	charge->ns = ns - off;
-	c->irq_ns = c->irq_ns - off;
+	c->irq.ns = c->irq.ns - off;
 }
 
 /*
@@ -77,9 +77,9 @@ static __always_inline void pk_take_off_interrupts(struct pk_cpu *c, struct pk_c
  */
 static __always_inline bool pk_was_in_interrupt(struct pk_cpu *c)
 {
-	if (!c->irq_since || !c->due)
+	if (!c->irq.since || !c->clock.due)
 		return false;
-	return c->due > c->irq_begin || (c->due < c->irq_end && c->due >= c->irq_before);
+	return c->clock.due > c->irq.begin || (c->clock.due < c->irq.end && c->clock.due >= c->irq.before);
 }
 
 /*
@@ -89,7 +89,7 @@ static __always_inline bool pk_was_in_interrupt(struct pk_cpu *c)
  */
 static __always_inline bool pk_is_late(struct pk_cpu *c)
 {
-	return c->irq_since && c->due && !c->irq_before_in_softirq && c->due < c->irq_before;
+	return c->irq.since && c->clock.due && !c->irq.before_in_softirq && c->clock.due < c->irq.before;
 }
 
 /*
@@ -98,7 +98,7 @@ static __always_inline bool pk_is_late(struct pk_cpu *c)
  */
 static __always_inline bool pk_was_idle(struct pk_cpu *c, __u64 idle_until)
 {
-	return c->irq_since && c->due && c->due < idle_until && idle_until < c->irq_begin;
+	return c->irq.since && c->clock.due && c->clock.due < idle_until && idle_until < c->irq.begin;
 }
 
 /* What a softirq interrupted, as far as it is known without the way up its stack. */
@@ -122,7 +122,7 @@ static __always_inline void pk_leave_gap(struct pk_cpu *c, struct pk_charge *cha
 {
 	if (likely(charge->ns <= PK_GAP_NS + period))
 		return;
-	c->gap_ns = charge->ns - period;
+	c->sampler.gap_ns = charge->ns - period;
 	charge->ns = period;
 }
 
@@ -151,13 +151,13 @@ static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charg
 	at += bpf_core_enum_value(enum cpu_usage_stat, CPUTIME_STEAL) * sizeof(__u64);
 	bpf_probe_read_kernel(&stolen, sizeof(stolen), (void *)at);
 	stolen++; /* 0: not seen yet */
-	took = c->steal ? stolen - c->steal : 0;
-	if (took > charge->ns + *idle_ns + c->gap_ns)
-		took = charge->ns + *idle_ns + c->gap_ns; /* the rest is off the next one */
-	c->steal = c->steal ? c->steal + took : stolen;
+	took = c->sampler.steal ? stolen - c->sampler.steal : 0;
+	if (took > charge->ns + *idle_ns + c->sampler.gap_ns)
+		took = charge->ns + *idle_ns + c->sampler.gap_ns; /* the rest is off the next one */
+	c->sampler.steal = c->sampler.steal ? c->sampler.steal + took : stolen;
 	if (likely(!took))
 		return;
-	left = pk_take_off(&c->gap_ns, took);
+	left = pk_take_off(&c->sampler.gap_ns, took);
 	if (*idle_ns > charge->ns)
 		left = pk_take_off(idle_ns, left);
 	left = pk_take_off(&charge->ns, left);
@@ -168,7 +168,7 @@ static __always_inline void pk_take_off_stolen(struct pk_cpu *c, struct pk_charg
 	key->kind = PK_STOLEN;
 	key->vec = PK_VEC_NONE;
 	pk_count(c, key, took, 0);
-	c->run_stolen += took;
+	c->measure.run_stolen += took;
 }
 
 /* Work that a hook names. */
@@ -178,7 +178,7 @@ static __always_inline void pk_sample_hooked(struct pk_cpu *c, struct pk_scratch
 	struct pk_place *place = &s->place;
 
 	if (place->at & PK_AT_RECEIVE)
-		place->packet = pk_packet_on_stack(s, c->resting & PK_REST_PACKETS ? 0 : c->skb);
+		place->packet = pk_packet_on_stack(s, c->sampler.resting & PK_REST_PACKETS ? 0 : c->hot.skb);
 	pk_net_sample(c, place, charge);
 }
 
@@ -257,8 +257,8 @@ static __noinline int pk_sample_thread(struct pk_cpu *c, struct pk_place *place,
 
 	if (!c || !place || !charge)
 		return 0;
-	c->work_function = pk_thread_work(task);
-	charge->kind = c->work_function ? PK_WORK : PK_KTHREAD;
+	c->sampler.work_function = pk_thread_work(task);
+	charge->kind = c->sampler.work_function ? PK_WORK : PK_KTHREAD;
 	charge->vec = PK_VEC_NONE;
 	charge->reason = PK_UNTRACKED;
 	if (place->at & PK_AT_RECLAIM)
@@ -307,7 +307,7 @@ static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data
  */
 static __always_inline bool pk_is_idle_again(struct pk_cpu *c, struct task_struct *task, __u64 ip)
 {
-	return !task->pid && ip == c->idle_ip && !pk_serving_softirq(c);
+	return !task->pid && ip == c->sampler.idle_ip && !pk_serving_softirq(c);
 }
 
 SEC("perf_event")
@@ -317,7 +317,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	__u64 now = bpf_ktime_get_ns();
 	struct pk_cpu *c = this_cpu();
 	struct pk_place *place;
-	struct pk_charge *charge = &c->sample;
+	struct pk_charge *charge = &c->sampler.sample;
 	struct pk_scratch *s;
 	__u64 since = started, idle_ns, idle_until = 0;
 	__u32 zero = 0, depth;
@@ -325,33 +325,33 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	/* Attaching lets the clock run for a moment before it is to count. */
 	if (!since || stopped || pk_is_away(c))
 		return 0;
-	c->sampling = 1;
+	c->sampler.sampling = 1;
 	*charge = (struct pk_charge){};
 	c->stats.samples++;
-	if (c->last_ns > since)
-		since = c->last_ns;
+	if (c->sampler.last_ns > since)
+		since = c->sampler.last_ns;
 	charge->ns = now > since ? now - since : 0;
 	charge->samples = 1;
-	c->last_ns = now;
+	c->sampler.last_ns = now;
 	pk_learn_percpu(c, task);
 	pk_take_off_interrupts(c, charge, now);
 	idle_ns = pk_take_off_idle(c, charge, &idle_until);
 	pk_take_off_stolen(c, charge, &idle_ns);
 	pk_leave_gap(c, charge);
-	charge->ns += c->carried_ns;
-	c->carried_ns = 0;
+	charge->ns += c->sampler.carried_ns;
+	c->sampler.carried_ns = 0;
 	if (pk_was_in_interrupt(c)) {
-		c->carried_ns = charge->ns;
+		c->sampler.carried_ns = charge->ns;
 		goto busy;
 	}
-	if (unlikely(c->exact_epoch != epoch)) { /* a recording that nobody reads began anew */
-		c->exact_epoch = epoch;
+	if (unlikely(c->measure.epoch != epoch)) { /* a recording that nobody reads began anew */
+		c->measure.epoch = epoch;
 		pk_put_exact(c);
 	}
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!s)
 		goto busy;
-	if (c->armed && !c->busy)
+	if (c->hot.armed && !c->hot.busy)
 		pk_net_close(c); /* no hook came: what it was waiting for is over */
 	pk_look_for_hooks(c);
 
@@ -359,7 +359,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 		pk_sample_idle(c, charge, idle_ns, idle_until);
 		goto out;
 	}
-	c->idle = 0;
+	c->sampler.idle = 0;
 	charge->ran_on = pk_current_label(c, task);
 	if ((__s64)ctx->regs.rip > 0) {
 		charge->kind = PK_USER;
@@ -388,7 +388,7 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 			goto busy;
 		}
 		if (task->pid == 0) {
-			c->idle_ip = ctx->regs.rip;
+			c->sampler.idle_ip = ctx->regs.rip;
 			pk_sample_idle(c, charge, idle_ns, idle_until);
 			goto out;
 		}
@@ -400,12 +400,12 @@ int pk_sample(struct bpf_perf_event_data *ctx)
 	}
 	pk_sample_own(c, ctx, task, &s->stack, charge);
 busy:
-	c->work_done = 0;
+	c->sampler.work_done = 0;
 	if (idle_ns)
 		pk_count_idle(c, idle_ns, 0);
 out:
 	pk_measure_run(c);
-	c->sampling = 0;
+	c->sampler.sampling = 0;
 	return 0;
 }
 
@@ -421,9 +421,9 @@ int pk_look(void *ctx)
 	__u64 until;
 
 	if (!task->pid)
-		c->idle = 1;
+		c->sampler.idle = 1;
 	pk_learn_percpu(c, task);
-	if (!c->idle_time)
-		c->idle_time = pk_idle_time(c, &until);
+	if (!c->sampler.idle_time)
+		c->sampler.idle_time = pk_idle_time(c, &until);
 	return 0;
 }

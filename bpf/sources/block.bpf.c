@@ -23,12 +23,12 @@ int pk_block_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 	charge->reason = PK_EXPIRED;
 	/* Its hook ran where its end begins. */
 	if (place->at & PK_AT_COMPLETE)
-		return pk_charge_party(c, charge, c->done, PK_BASIS_SUBMITTER);
-	if (c->busy) /* it has interrupted a slow path, which is at work on the CPU's account */
+		return pk_charge_party(c, charge, c->disk.done, PK_BASIS_SUBMITTER);
+	if (c->hot.busy) /* it has interrupted a slow path, which is at work on the CPU's account */
 		return pk_charge_owner(c, charge, pk_disk_object(), PK_BASIS_VOTED);
-	c->object = pk_done_in_run(c); /* after the last request, if no other comes */
-	c->guess = 1;
-	c->waits = 0;
+	c->wait.object = pk_done_in_run(c); /* after the last request, if no other comes */
+	c->wait.guess = 1;
+	c->wait.waits = 0;
 	pk_arm(c, charge, pk_softirq_runs(c, charge->vec), PK_PHASE_REQUEST);
 	return 0;
 }
@@ -48,17 +48,17 @@ static __noinline int pk_vote_for_loop(struct pk_cpu *c, __u64 devicep, __u64 by
 	if (!c || !bpf_core_type_exists(struct loop_device))
 		return 0;
 	file = (__u64)BPF_CORE_READ(device, lo_backing_file);
-	if (c->loop != devicep || c->loop_file != file) {
-		c->loop_file_object = pk_inode_object(
+	if (c->disk.loop != devicep || c->disk.loop_file != file) {
+		c->disk.loop_file_object = pk_inode_object(
 			(__u64)BPF_CORE_READ((struct file *)file, f_inode));
-		c->loop_object = pk_loop_object(devicep);
-		c->loop_file = file;
-		c->loop = devicep;
+		c->disk.loop_object = pk_loop_object(devicep);
+		c->disk.loop_file = file;
+		c->disk.loop = devicep;
 	}
 	if (bytes < 4096)
 		bytes = 4096; /* a flush, a discard */
-	pk_vote(c, c->loop_object, party, bytes, PK_VOTE_FADES);
-	pk_vote(c, c->loop_file_object, party, bytes, PK_VOTE_ADDS);
+	pk_vote(c, c->disk.loop_object, party, bytes, PK_VOTE_FADES);
+	pk_vote(c, c->disk.loop_file_object, party, bytes, PK_VOTE_ADDS);
 	return 0;
 }
 
@@ -102,11 +102,11 @@ int BPF_PROG(pk_block_bio_queue, struct bio *bio)
 {
 	struct pk_cpu *c = pk_disk_hook();
 	__u64 plain = pk_plain(c, bio);
-	bool sent_on = c->sent_on == pk_sending_on(plain);
-	__u64 party = sent_on ? c->sent_on_for : pk_party_now(c);
+	bool sent_on = c->disk.remapped_bio == pk_sending_on(plain);
+	__u64 party = sent_on ? c->disk.remapped_party : pk_party_now(c);
 	struct gendisk *disk;
 
-	c->sent_on = 0;
+	c->disk.remapped_bio = 0;
 	if (!window)
 		return 0;
 	pk_note_giver(pk_bio_object(plain), party);
@@ -159,8 +159,8 @@ int BPF_PROG(pk_block_bio_remap, struct bio *bio, unsigned int dev, unsigned lon
 	}
 	if (!party)
 		return 0;
-	c->sent_on = pk_sending_on(plain);
-	c->sent_on_for = party;
+	c->disk.remapped_bio = pk_sending_on(plain);
+	c->disk.remapped_party = party;
 	return 0;
 }
 
@@ -186,22 +186,22 @@ int BPF_PROG(pk_block_rq_complete, struct request *rq, int error, unsigned int b
 	struct pk_cpu *c = pk_disk_hook();
 	__u64 bio = pk_plain(c, rq->bio);
 
-	c->done = pk_giver(pk_bio_object(bio ? bio : pk_plain(c, rq)));
-	c->done_in = pk_interrupts(c);
+	c->disk.done = pk_giver(pk_bio_object(bio ? bio : pk_plain(c, rq)));
+	c->disk.done_in = pk_interrupts(c);
 	if (config.debox)
-		pk_tell_done(c->done, c->done_in);
+		pk_tell_done(c->disk.done, c->disk.done_in);
 	if (pk_calls_wanted(c))
-		pk_calls_are_for_party(c, c->done, PK_BASIS_SUBMITTER);
-	pk_vote(c, pk_disk_object(), c->done, pk_cost_of_end(bytes), PK_VOTE_FADES);
-	if (c->irq_since)
-		pk_interrupt_completed(c, c->done);
-	if (likely(c->armed != PK_PHASE_REQUEST && c->armed != PK_PHASE_ENTRY))
+		pk_calls_are_for_party(c, c->disk.done, PK_BASIS_SUBMITTER);
+	pk_vote(c, pk_disk_object(), c->disk.done, pk_cost_of_end(bytes), PK_VOTE_FADES);
+	if (c->irq.since)
+		pk_interrupt_completed(c, c->disk.done);
+	if (likely(c->hot.armed != PK_PHASE_REQUEST && c->hot.armed != PK_PHASE_ENTRY))
 		return 0;
 	/* In a hard interrupt in the middle of that softirq, it is not what was waited for. */
-	if (c->busy || pk_preempt_bits(c, HARDIRQ_MASK) == 1)
+	if (c->hot.busy || pk_preempt_bits(c, HARDIRQ_MASK) == 1)
 		return 0;
-	c->armed = PK_PHASE_NONE;
+	c->hot.armed = PK_PHASE_NONE;
 	if (pk_same_run(c))
-		return pk_charge_party(c, &c->charge, c->done, PK_BASIS_SUBMITTER);
-	return pk_charge_party(c, &c->charge, c->object, PK_BASIS_PROVISIONAL);
+		return pk_charge_party(c, &c->wait.charge, c->disk.done, PK_BASIS_SUBMITTER);
+	return pk_charge_party(c, &c->wait.charge, c->wait.object, PK_BASIS_PROVISIONAL);
 }

@@ -25,7 +25,7 @@ static __always_inline struct pk_cpu *pk_interrupt_hook(void)
 {
 	struct pk_cpu *c = this_cpu();
 
-	c->irq_hits++;
+	c->hits.irq++;
 	return c;
 }
 
@@ -40,19 +40,19 @@ static __noinline int pk_end_part(struct pk_cpu *c)
 	if (!c)
 		return 0;
 	ns = now - pk_irq_counted_from(c);
-	if (!c->irq.served)
-		c->irq.served = PK_UNKNOWN_PARTY;
+	if (!c->irq.part.served)
+		c->irq.part.served = PK_UNKNOWN_PARTY;
 	if (started && !pk_is_away(c)) {
-		pk_add_exact(c, &c->irq, ns);
-		c->irq_ns += ns;
-		c->irq_sum += ns;
-		if (c->irq_sampled && ns < PK_LONGEST_SAMPLE_NS) {
+		pk_add_exact(c, &c->irq.part, ns);
+		c->irq.ns += ns;
+		c->irq.sum += ns;
+		if (c->irq.sampled && ns < PK_LONGEST_SAMPLE_NS) {
 			c->stats.clock_interrupts++;
 			c->stats.clock_ns += ns;
 		}
 	}
-	c->irq_sampled = 0;
-	c->irq_since = now;
+	c->irq.sampled = 0;
+	c->irq.since = now;
 	return 0;
 }
 
@@ -62,63 +62,63 @@ static __noinline int pk_end_part(struct pk_cpu *c)
  */
 static __always_inline __u64 pk_entered(struct pk_cpu *c)
 {
-	__u64 at = c->irq_begin - entering_ns, least = c->irq_end;
+	__u64 at = c->irq.begin - entering_ns, least = c->irq.end;
 
 	if (!bpf_get_current_task_btf()->pid)
-		return c->irq_begin;
-	if (least < c->run_since)
-		least = c->run_since;
-	if (least < c->softirq_since)
-		least = c->softirq_since;
+		return c->irq.begin;
+	if (least < c->measure.run_since)
+		least = c->measure.run_since;
+	if (least < c->measure.softirq_since)
+		least = c->measure.softirq_since;
 	return at < least ? least : at;
 }
 
 static __always_inline int pk_begin(struct pk_cpu *c, __u8 kind, __u64 party)
 {
-	c->irq_before = c->irq_begin;
-	c->irq_before_in_softirq = c->irq_in_softirq;
-	c->irq_in_softirq = pk_serving_softirq(c) == 1;
-	c->irq_timer = 0;
-	c->irq_sampled = 0;
-	c->irq.kind = kind;
-	c->irq.number = 0;
-	c->irq.function = 0;
-	c->irq.served = party;
-	c->irq.basis = PK_BASIS_OWN;
-	c->irq_sum_at_begin = c->irq_sum;
-	c->irq_begin = bpf_ktime_get_ns();
-	c->irq_entered = pk_entered(c);
-	c->irq_since = c->irq_entered;
+	c->irq.before = c->irq.begin;
+	c->irq.before_in_softirq = c->irq.in_softirq;
+	c->irq.in_softirq = pk_serving_softirq(c) == 1;
+	c->irq.timer = 0;
+	c->irq.sampled = 0;
+	c->irq.part.kind = kind;
+	c->irq.part.number = 0;
+	c->irq.part.function = 0;
+	c->irq.part.served = party;
+	c->irq.part.basis = PK_BASIS_OWN;
+	c->irq.sum_at_begin = c->irq.sum;
+	c->irq.begin = bpf_ktime_get_ns();
+	c->irq.entered = pk_entered(c);
+	c->irq.since = c->irq.entered;
 	return 0;
 }
 
 static __always_inline int pk_end(struct pk_cpu *c)
 {
-	if (!c->irq_since)
+	if (!c->irq.since)
 		return 0; /* its entry was missed: the hooks were just turned on */
 	pk_end_part(c);
-	c->irq_end = c->irq_since;
-	c->irq_since = 0;
+	c->irq.end = c->irq.since;
+	c->irq.since = 0;
 	return 0;
 }
 
 int pk_interrupt_completed(struct pk_cpu *c, __u64 party)
 {
-	if (!c || !c->irq_since)
+	if (!c || !c->irq.since)
 		return 0;
-	c->irq.served = party;
-	c->irq.basis = PK_BASIS_SUBMITTER;
+	c->irq.part.served = party;
+	c->irq.part.basis = PK_BASIS_SUBMITTER;
 	return pk_end_part(c);
 }
 
 /* What follows in this interrupt is for this party, because it has this function called. */
 static __always_inline void pk_turn_to(struct pk_cpu *c, __u64 function, __u64 party, __u8 basis)
 {
-	if (c->irq.function || c->irq.kind == PK_EXACT_DEVICE)
+	if (c->irq.part.function || c->irq.part.kind == PK_EXACT_DEVICE)
 		pk_end_part(c);
-	c->irq.function = function;
-	c->irq.served = party;
-	c->irq.basis = basis;
+	c->irq.part.function = function;
+	c->irq.part.served = party;
+	c->irq.part.basis = basis;
 }
 
 SEC("?tp_btf/irq_handler_entry")
@@ -127,8 +127,8 @@ int BPF_PROG(pk_irq_entry, int irq, struct irqaction *action)
 	struct pk_cpu *c = pk_interrupt_hook();
 
 	pk_begin(c, PK_EXACT_DEVICE, 0);
-	c->irq.number = irq;
-	c->irq.function = (__u64)action->handler;
+	c->irq.part.number = irq;
+	c->irq.part.function = (__u64)action->handler;
 	return 0;
 }
 
@@ -150,14 +150,14 @@ int BPF_PROG(pk_irq_exit, int irq)
 	struct pk_cpu *c = pk_interrupt_hook();
 	__u32 raised;
 
-	if (c->irq.served)
+	if (c->irq.part.served)
 		return pk_end(c);
 	raised = pk_raised(c);
-	c->irq.basis = PK_BASIS_VOTED;
+	c->irq.part.basis = PK_BASIS_VOTED;
 	if (raised & (1 << PK_VEC_NET_RX | 1 << PK_VEC_NET_TX))
-		c->irq.served = pk_network_object();
+		c->irq.part.served = pk_network_object();
 	else if (raised & 1 << PK_VEC_BLOCK)
-		c->irq.served = pk_disk_object();
+		c->irq.part.served = pk_disk_object();
 	return pk_end(c);
 }
 
@@ -186,7 +186,7 @@ int pk_call_entry(void *ctx)
 	struct pk_cpu *c = pk_interrupt_hook();
 
 	pk_begin(c, PK_EXACT_CALL, config.share_calls ? pk_calls_object() : PK_KERNEL);
-	c->irq.basis = config.share_calls ? PK_BASIS_VOTED : PK_BASIS_OWN;
+	c->irq.part.basis = config.share_calls ? PK_BASIS_VOTED : PK_BASIS_OWN;
 	return 0;
 }
 
@@ -208,10 +208,10 @@ int pk_reschedule_entry(void *ctx)
 	struct pk_cpu *c = pk_interrupt_hook();
 
 	pk_begin(c, PK_EXACT_RESCHEDULE, pk_noted(pk_reschedule_object(bpf_get_smp_processor_id())));
-	c->irq.basis = c->irq.served & PK_OBJECT ? PK_BASIS_VOTED : PK_BASIS_QUEUER;
-	if (!c->irq.served) {
-		c->irq.served = PK_KERNEL;
-		c->irq.basis = PK_BASIS_OWN;
+	c->irq.part.basis = c->irq.part.served & PK_OBJECT ? PK_BASIS_VOTED : PK_BASIS_QUEUER;
+	if (!c->irq.part.served) {
+		c->irq.part.served = PK_KERNEL;
+		c->irq.part.basis = PK_BASIS_OWN;
 	}
 	return 0;
 }
@@ -223,8 +223,8 @@ static __always_inline __u64 pk_asking_party(struct pk_cpu *c)
 
 	if (party)
 		return party;
-	if (c->irq_since)
-		return c->irq.served;
+	if (c->irq.since)
+		return c->irq.part.served;
 	return pk_serving_softirq(c) == 1 ? pk_waking_object() : 0;
 }
 
@@ -304,11 +304,11 @@ int pk_csd_entry(struct bpf_raw_tracepoint_args *ctx)
 	__u64 function = ctx->args[0], csd = ctx->args[1];
 	struct task_struct *woken = NULL;
 
-	if (!c->irq_since) {
+	if (!c->irq.since) {
 		if (bpf_get_current_task_btf()->pid)
 			return 0; /* called on the CPU itself */
 		pk_begin(c, PK_EXACT_CALL, 0);
-		c->irq.number = PK_CALL_POLLED;
+		c->irq.part.number = PK_CALL_POLLED;
 	}
 	if (pk_is_waking(function))
 		woken = pk_woken_by_call(csd);
@@ -324,7 +324,7 @@ int pk_csd_exit(void *ctx)
 {
 	struct pk_cpu *c = pk_interrupt_hook();
 
-	return c->irq.kind == PK_EXACT_CALL && c->irq.number == PK_CALL_POLLED ? pk_end(c) : 0;
+	return c->irq.part.kind == PK_EXACT_CALL && c->irq.part.number == PK_CALL_POLLED ? pk_end(c) : 0;
 }
 
 /* Before there were tracepoints: those who have functions called share what the calls take. */
@@ -406,12 +406,12 @@ int BPF_PROG(pk_hrtimer_interrupt, struct hrtimer *timer)
 	__u64 plain, function, party;
 	__u8 basis = PK_BASIS_QUEUER;
 
-	if (!c->irq_since || timer->is_soft)
+	if (!c->irq.since || timer->is_soft)
 		return 0;
 	plain = pk_plain(c, timer);
 	function = pk_hrtimer_function(plain);
 	if (function == addresses.known[PK_KNOWN_PERF_CLOCK])
-		c->due = timer->_softexpires;
+		c->clock.due = timer->_softexpires;
 	if (pk_is_timer_of_kernel(function)) {
 		party = PK_KERNEL;
 		basis = PK_BASIS_OWN;
@@ -420,8 +420,8 @@ int BPF_PROG(pk_hrtimer_interrupt, struct hrtimer *timer)
 		basis = PK_BASIS_OWNER;
 	} else {
 		party = pk_timer_noted(plain, timer->_softexpires);
-		c->irq_timer = plain;
-		c->irq_timer_for = party;
+		c->irq.timer = plain;
+		c->irq.timer_for = party;
 	}
 	pk_turn_to(c, function, party, basis);
 	return 0;
@@ -440,10 +440,10 @@ int BPF_PROG(pk_hrtimer_start, struct hrtimer *timer)
 		return 0;
 	party = pk_party_now(c);
 	/* One that starts itself anew, when it expires, stays whose it was. */
-	if (!party && c->irq_timer == plain)
-		party = c->irq_timer_for;
-	else if (!party && c->hrtimer == (__u64)timer)
-		party = pk_timer_noted(plain, c->hrtimer_expires);
+	if (!party && c->irq.timer == plain)
+		party = c->irq.timer_for;
+	else if (!party && c->hot.hrtimer == (__u64)timer)
+		party = pk_timer_noted(plain, c->timer.hrtimer_expires);
 	pk_note_timer(plain, timer->_softexpires, party);
 	return 0;
 }

@@ -18,7 +18,7 @@ static __always_inline __u64 pk_irq_counted_from(struct pk_cpu *c)
 {
 	__u64 from = started;
 
-	return c->irq_since > from ? c->irq_since : from;
+	return c->irq.since > from ? c->irq.since : from;
 }
 
 /* The interrupt has completed a disk request of this party, and goes on for it until the next. */

@@ -30,14 +30,14 @@ __u64 pk_timer_party(struct pk_cpu *c, __u32 *basis)
 {
 	__u64 function;
 
-	if (!c || !basis || !c->expiring)
+	if (!c || !basis || !c->timer.expiring)
 		return 0;
-	function = pk_timer_function(c->expiring);
+	function = pk_timer_function(c->timer.expiring);
 	*basis = PK_BASIS_OWNER;
 	if (function && function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT])
-		return pk_sleeper(c, c->expiring);
+		return pk_sleeper(c, c->timer.expiring);
 	*basis = PK_BASIS_QUEUER;
-	return pk_timer_noted(c->expiring, c->expires);
+	return pk_timer_noted(c->timer.expiring, c->timer.expires);
 }
 
 int pk_timer_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge)
@@ -69,8 +69,8 @@ int BPF_PROG(pk_timer_start, struct timer_list *timer)
 		return 0;
 	party = pk_party_now(c);
 	/* One that starts itself anew, when it expires, stays whose it was. */
-	if (!party && c->expiring == (__u64)timer)
-		party = pk_timer_noted(pk_plain(c, timer), c->expires);
+	if (!party && c->timer.expiring == (__u64)timer)
+		party = pk_timer_noted(pk_plain(c, timer), c->timer.expires);
 	pk_note_timer(pk_plain(c, timer), timer->expires, party);
 	return 0;
 }
@@ -83,8 +83,8 @@ static __noinline int pk_timer_slow(struct pk_cpu *c, __u64 socket, __u8 vec)
 	if (!pk_same_run(c)) {
 		pk_net_close(c);
 	} else {
-		if (c->charge.vec == PK_VEC_NONE)
-			c->charge.vec = vec;
+		if (c->wait.charge.vec == PK_VEC_NONE)
+			c->wait.charge.vec = vec;
 		pk_net_settle(c, socket);
 	}
 	pk_leave(c);
@@ -96,24 +96,24 @@ static __noinline int pk_timer_calls(struct pk_cpu *c, __u8 vec)
 {
 	__u64 timer, function, socket;
 
-	if (!c || c->calls_vec != 1 + vec)
+	if (!c || c->calls.vec != 1 + vec)
 		return 0;
 	socket = pk_socket_expiring(c, vec);
 	if (socket)
 		return pk_calls_are_for(c, socket, PK_CALL_HOW(PK_BASIS_OWNER, PK_EXPIRED));
-	timer = vec == PK_VEC_HRTIMER ? c->hrtimer : c->expiring;
+	timer = vec == PK_VEC_HRTIMER ? c->hot.hrtimer : c->timer.expiring;
 	function = vec == PK_VEC_HRTIMER ? 0 : pk_timer_function(timer);
 	if (function && function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT])
 		return pk_calls_are_for_party(c, pk_sleeper(c, timer), PK_BASIS_OWNER);
 	return pk_calls_are_for_party(
-		c, pk_timer_noted(timer, vec == PK_VEC_HRTIMER ? c->hrtimer_expires : c->expires),
+		c, pk_timer_noted(timer, vec == PK_VEC_HRTIMER ? c->timer.hrtimer_expires : c->timer.expires),
 		PK_BASIS_QUEUER);
 }
 
 /* What a timer can settle: what came before it, or before the vector was known. */
 static __always_inline bool pk_waits_for_timer(struct pk_cpu *c)
 {
-	return c->armed == PK_PHASE_ENTRY || c->armed == PK_PHASE_TRANSMIT;
+	return c->hot.armed == PK_PHASE_ENTRY || c->hot.armed == PK_PHASE_TRANSMIT;
 }
 
 SEC("?tp_btf/timer_expire_entry")
@@ -121,8 +121,8 @@ int BPF_PROG(pk_timer_expire, struct timer_list *timer)
 {
 	struct pk_cpu *c = pk_hook();
 
-	c->expiring = (__u64)timer;
-	c->expires = timer->expires;
+	c->timer.expiring = (__u64)timer;
+	c->timer.expires = timer->expires;
 	if (pk_calls_wanted(c))
 		pk_timer_calls(c, PK_VEC_TIMER);
 	if (likely(!pk_waits_for_timer(c)))
@@ -137,8 +137,8 @@ int BPF_PROG(pk_hrtimer_expire, struct hrtimer *timer)
 
 	if (!timer->is_soft)
 		return 0;
-	c->hrtimer = (__u64)timer;
-	c->hrtimer_expires = timer->_softexpires;
+	c->hot.hrtimer = (__u64)timer;
+	c->timer.hrtimer_expires = timer->_softexpires;
 	if (pk_calls_wanted(c))
 		pk_timer_calls(c, PK_VEC_HRTIMER);
 	if (likely(!pk_waits_for_timer(c)))

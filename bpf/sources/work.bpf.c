@@ -18,10 +18,10 @@ static __always_inline __u64 pk_delayer(struct pk_cpu *c, struct work_struct *wo
 {
 	__u64 timer = (__u64)work + bpf_core_field_offset(struct delayed_work, timer);
 
-	if (c->expiring != timer || pk_preempt_bits(c, HARDIRQ_MASK | NMI_MASK) != 0)
+	if (c->timer.expiring != timer || pk_preempt_bits(c, HARDIRQ_MASK | NMI_MASK) != 0)
 		return 0;
 	return pk_timer_noted(pk_plain(c, work) + bpf_core_field_offset(struct delayed_work, timer),
-			      c->expires);
+			      c->timer.expires);
 }
 
 SEC("?tp_btf/workqueue_queue_work")

@@ -24,11 +24,11 @@ static __noinline int pk_dirty_slow(struct pk_cpu *c, __u64 inode, __u64 number,
 {
 	if (!c)
 		return 0;
-	c->dirtier = pk_party_now(c);
-	c->dirtied = inode;
-	c->dirtied_number = number;
-	c->dirtied_object = pk_inode_object(inode);
-	return pk_vote(c, c->dirtied_object, c->dirtier, pages, PK_VOTE_ADDS);
+	c->disk.dirtier = pk_party_now(c);
+	c->disk.dirtied = inode;
+	c->disk.dirtied_number = number;
+	c->disk.dirtied_object = pk_inode_object(inode);
+	return pk_vote(c, c->disk.dirtied_object, c->disk.dirtier, pages, PK_VOTE_ADDS);
 }
 
 /*
@@ -48,9 +48,9 @@ int BPF_PROG(pk_folio_dirty, struct folio *folio, struct address_space *mapping)
 	inode = mapping->host;
 	pages = pk_folio_pages(pk_plain(c, folio));
 	plain = pk_plain(c, inode);
-	if (likely(c->dirtied == plain && c->dirtied_number == inode->i_ino &&
-		   c->dirtier == pk_label_of(task)))
-		return pk_vote(c, c->dirtied_object, c->dirtier, pages, PK_VOTE_ADDS);
+	if (likely(c->disk.dirtied == plain && c->disk.dirtied_number == inode->i_ino &&
+		   c->disk.dirtier == pk_label_of(task)))
+		return pk_vote(c, c->disk.dirtied_object, c->disk.dirtier, pages, PK_VOTE_ADDS);
 	return pk_dirty_slow(c, plain, inode->i_ino, pages);
 }
 

@@ -76,9 +76,9 @@ static __always_inline __u32 pk_kernel_stack(struct pk_cpu *c, struct bpf_perf_e
 	depth = (__u64)len / 8;
 	/* That takes its time: often at first, then for one sample in so many at most. */
 	if (pk_unwind_step(pk_unwind_find(end, exact)) == PK_UNWIND_VARIES ||
-	    c->lessons > PK_UNWIND_FIRST_LESSONS + c->stats.samples / PK_UNWIND_LESSONS)
+	    c->sampler.lessons > PK_UNWIND_FIRST_LESSONS + c->stats.samples / PK_UNWIND_LESSONS)
 		return depth;
-	c->lessons++;
+	c->sampler.lessons++;
 	pk_unwind_learn_all(scratch, sp, depth, known);
 	if (!known)
 		pk_unwind_untaught(end, exact);

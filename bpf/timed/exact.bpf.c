@@ -39,7 +39,7 @@ int pk_add_exact(struct pk_cpu *c, struct pk_exact *what, __u64 ns)
 	if (!c || !what || !started || stopped || pk_is_away(c))
 		return 0;
 	ran_on = task->pid ? pk_label_of(task) : PK_IDLE;
-	row = &c->exact[(ran_on >> 32 ^ what->function >> 4 ^ what->number ^ what->kind) &
+	row = &c->measure.exact[(ran_on >> 32 ^ what->function >> 4 ^ what->number ^ what->kind) &
 			(PK_EXACT_ROWS - 1)];
 	if (row->served != what->served || row->ran_on != ran_on ||
 	    row->function != what->function || row->kind != what->kind ||
@@ -63,8 +63,8 @@ int pk_put_exact(struct pk_cpu *c)
 	if (!c)
 		return 0;
 	for (__u32 i = 0; i < PK_EXACT_ROWS; i++)
-		pk_put_row(c, &c->exact[i]);
-	if (!c->measuring)
-		pk_put_row(c, &c->softirq);
+		pk_put_row(c, &c->measure.exact[i]);
+	if (!c->measure.softirq_ends)
+		pk_put_row(c, &c->measure.softirq);
 	return 0;
 }

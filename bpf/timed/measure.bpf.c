@@ -16,22 +16,22 @@ int pk_measure_run(struct pk_cpu *c)
 {
 	__u64 now, off, ns, stolen;
 
-	if (!c || !config.measure || !started || c->softirq_since)
+	if (!c || !config.measure || !started || c->measure.softirq_since)
 		return 0; /* in a softirq: when that is over */
-	now = c->irq_since ? c->irq_entered : bpf_ktime_get_ns();
-	off = (c->irq_since ? c->irq_sum_at_begin : c->irq_sum) + c->softirq_sum;
+	now = c->irq.since ? c->irq.entered : bpf_ktime_get_ns();
+	off = (c->irq.since ? c->irq.sum_at_begin : c->irq.sum) + c->measure.softirq_sum;
 	/* Who goes first has been here since the start: who comes was seen to. */
-	ns = now - (c->run_since ? c->run_since : started) - (off - c->run_off);
+	ns = now - (c->measure.run_since ? c->measure.run_since : started) - (off - c->measure.run_off);
 	if ((__s64)ns > 0) {
 		/* Stolen from a turn that is counted already, maybe: then it is off this one. */
-		stolen = c->run_stolen < ns ? c->run_stolen : ns;
-		c->run_stolen -= stolen;
+		stolen = c->measure.run_stolen < ns ? c->measure.run_stolen : ns;
+		c->measure.run_stolen -= stolen;
 		ns -= stolen;
-		c->run.kind = PK_EXACT_RUN;
-		pk_add_exact(c, &c->run, ns);
+		c->measure.run.kind = PK_EXACT_RUN;
+		pk_add_exact(c, &c->measure.run, ns);
 	}
-	c->run_since = now;
-	c->run_off = off;
+	c->measure.run_since = now;
+	c->measure.run_off = off;
 	return 0;
 }
 
@@ -47,8 +47,8 @@ int pk_softirq_entry(void *ctx)
 {
 	struct pk_cpu *c = pk_measure_hook();
 
-	c->softirq_off = c->irq_sum;
-	c->softirq_since = started ? bpf_ktime_get_ns() : 0;
+	c->measure.softirq_off = c->irq.sum;
+	c->measure.softirq_since = started ? bpf_ktime_get_ns() : 0;
 	return 0;
 }
 
@@ -64,26 +64,26 @@ int pk_softirq_exit(struct bpf_raw_tracepoint_args *ctx)
 	__u64 ran_on, took;
 	__u16 vec = ctx->args[0];
 
-	if (!c->softirq_since)
+	if (!c->measure.softirq_since)
 		return 0;
-	c->measuring = 1;
-	took = c->irq_sum;
-	took = bpf_ktime_get_ns() - c->softirq_since - (took - c->softirq_off);
+	c->measure.softirq_ends = 1;
+	took = c->irq.sum;
+	took = bpf_ktime_get_ns() - c->measure.softirq_since - (took - c->measure.softirq_off);
 	ran_on = task->pid ? pk_label_of(task) : PK_IDLE;
-	if (c->softirq.ran_on != ran_on || c->softirq.number != vec) {
-		pk_put_row(c, &c->softirq);
+	if (c->measure.softirq.ran_on != ran_on || c->measure.softirq.number != vec) {
+		pk_put_row(c, &c->measure.softirq);
 		pk_current_label(c, task);
-		c->softirq.ran_on = ran_on;
-		c->softirq.number = vec;
-		c->softirq.kind = PK_EXACT_SOFTIRQ;
+		c->measure.softirq.ran_on = ran_on;
+		c->measure.softirq.number = vec;
+		c->measure.softirq.kind = PK_EXACT_SOFTIRQ;
 	}
 	if (started && !pk_is_away(c) && (__s64)took > 0) {
-		c->softirq.ns += took;
-		c->softirq.count++;
+		c->measure.softirq.ns += took;
+		c->measure.softirq.count++;
 	}
-	c->softirq_sum += took;
-	c->softirq_since = 0;
-	c->measuring = 0;
+	c->measure.softirq_sum += took;
+	c->measure.softirq_since = 0;
+	c->measure.softirq_ends = 0;
 	return 0;
 }
 

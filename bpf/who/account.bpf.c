@@ -34,7 +34,7 @@ __noinline int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 sa
 {
 	struct pk_count *v, fresh = { .ns = ns, .samples = samples };
 	struct pk_cpu *me = this_cpu();
-	struct pk_key *row = &me->row[pk_level(me)];
+	struct pk_key *row = &me->scratch.row[pk_level(me)];
 	__u32 zero = 0;
 	void *table = bpf_map_lookup_elem(&counts, &zero);
 	bool measured;
@@ -82,7 +82,7 @@ static __always_inline struct pk_key *pk_key_of(struct pk_cpu *c, struct pk_char
 	key->kind = charge->kind;
 	key->vec = charge->vec;
 	if (charge->kind == PK_WORK)
-		key->ustack = c->work_function;
+		key->ustack = c->sampler.work_function;
 	return key;
 }
 
@@ -247,8 +247,8 @@ int pk_warm(void *ctx)
 	pk_learn_percpu(me, bpf_get_current_task_btf());
 	table = bpf_map_lookup_elem(&counts, &zero);
 	if (table) {
-		bpf_map_update_elem(table, &me->row[0], &none, BPF_ANY);
-		bpf_map_delete_elem(table, &me->row[0]);
+		bpf_map_update_elem(table, &me->scratch.row[0], &none, BPF_ANY);
+		bpf_map_delete_elem(table, &me->scratch.row[0]);
 	}
 	table = bpf_map_lookup_elem(&stacks, &zero);
 	if (table && s) {

@@ -14,7 +14,7 @@
 static __always_inline struct pk_key *pk_fresh_key(void)
 {
 	struct pk_cpu *me = this_cpu();
-	struct pk_key *key = &me->row[pk_level(me)];
+	struct pk_key *key = &me->scratch.row[pk_level(me)];
 
 	*key = (struct pk_key){ .syscall = PK_NO_SYSCALL };
 	return key;

@@ -125,7 +125,7 @@ static __always_inline __u64 pk_packet_net(struct sk_buff *skb)
 	struct net_device *dev = BPF_CORE_READ(skb, dev);
 
 	if ((__s64)dev >= 0)
-		dev = (void *)this_cpu()->dev;
+		dev = (void *)this_cpu()->hot.dev;
 	return dev ? (__u64)BPF_CORE_READ(dev, nd_net.net) : 0;
 }
 

@@ -40,7 +40,7 @@ __noinline int pk_cast_vote(struct pk_cpu *c, __u32 at)
 
 	if (!c)
 		return 0;
-	pending = &c->pending[at & (PK_LEVELS * PK_PENDING - 1)];
+	pending = &c->votes.pending[at & (PK_LEVELS * PK_PENDING - 1)];
 	key = pending->key;
 	cast = pending->vote;
 	if (!pk_count_vote(&key, &cast))
@@ -61,13 +61,13 @@ int pk_cast_votes(struct pk_cpu *c)
 		return 0;
 	for (at = 0; at < PK_LEVELS * PK_PENDING; at++) {
 		level = at / PK_PENDING;
-		if (!c->pending[at].vote.weight || c->voting[level])
+		if (!c->votes.pending[at].vote.weight || c->votes.voting[level])
 			continue;
-		c->voting[level] = 1;
+		c->votes.voting[level] = 1;
 		barrier();
 		pk_cast_vote(c, at);
 		barrier();
-		c->voting[level] = 0;
+		c->votes.voting[level] = 0;
 	}
 	return 0;
 }
@@ -87,14 +87,14 @@ int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kin
 	if (!c || !party || party == object || party == PK_UNWATCHED_PARTY)
 		return 0;
 	level = pk_level(c);
-	if (unlikely(c->voting[level])) { /* an interrupt, in the middle of this */
+	if (unlikely(c->votes.voting[level])) { /* an interrupt, in the middle of this */
 		c->stats.votes_full += !pk_count_vote(&key, &cast);
 		return 0;
 	}
-	c->voting[level] = 1;
+	c->votes.voting[level] = 1;
 	barrier();
 	at = pk_pending_at(level, object, party);
-	pending = &c->pending[at];
+	pending = &c->votes.pending[at];
 	if (pending->key.object == object && pending->key.party == party && !cast.anew &&
 	    pending->vote.weight) {
 		pending->vote.weight += weight;
@@ -105,7 +105,7 @@ int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kin
 		pending->vote = cast;
 	}
 	barrier();
-	c->voting[level] = 0;
+	c->votes.voting[level] = 0;
 	return 0;
 }
 

@@ -19,8 +19,8 @@ __u64 pk_timer_socket(__u64 timer, __u64 function);
 static __always_inline __u64 pk_socket_expiring(struct pk_cpu *c, __u8 vec)
 {
 	/* Read as a number: a hook has just stored a pointer there. */
-	__u64 timer = vec == PK_VEC_HRTIMER ? *(volatile __u64 *)&c->hrtimer :
-					      *(volatile __u64 *)&c->expiring;
+	__u64 timer = vec == PK_VEC_HRTIMER ? *(volatile __u64 *)&c->hot.hrtimer :
+					      *(volatile __u64 *)&c->timer.expiring;
 
 	if (!timer)
 		return 0;

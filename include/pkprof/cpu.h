@@ -11,7 +11,7 @@
 enum {
 	PK_LEVELS = 4,      /* of contexts that interrupt one another, rounded up to a power of two */
 	PK_RECEIVERS = 4,   /* of one packet that share what was done for it; a power of two */
-	PK_TOLD = 16,       /* labels that a CPU knows to be fresh in their table; a power of two */
+	PK_FRESH_LABELS = 16, /* labels that a CPU knows to be fresh in their table; a power of two */
 	PK_PENDING = 8,     /* votes of a level that a CPU keeps; a power of two */
 	PK_EXACT_ROWS = 32, /* rows of exact time that a CPU keeps; a power of two */
 	PK_CALLS_PENDING = 128,  /* calls in a softirq whose party is not known yet; a power of two */
@@ -24,7 +24,7 @@ struct pk_packet_frame {
 };
 
 /* A label that is fresh in its table. */
-struct pk_told {
+struct pk_fresh_label {
 	__u64 label;
 	__u32 epoch;   /* in which it was told, */
 	__u32 exec_id; /* and of which program the process was then */
@@ -60,11 +60,10 @@ enum pk_phase {
 };
 
 /*
- * One CPU. The hooks' fast paths touch the first line of the cache and nothing else: up to four
- * stores, a count and a test. The sampler fills the account when it meets asynchronous work that
- * it cannot name.
+ * The fast paths of hooks touch this line of the cache and nothing else: up to four stores, a count
+ * and a test.
  */
-struct pk_cpu {
+struct pk_cpu_hot {
 	__u64 skb;    /* packet in protocol processing */
 	__u64 dev;    /* that it came by: the stack forgets it on the way up */
 	__u64 from;   /* the socket that sent it, where that is on this machine */
@@ -75,8 +74,10 @@ struct pk_cpu {
 	__u16 busy;   /* a slow path is at work on the account */
 	__u16 sent;   /* .tx_sk is of a packet that was queued since .skb was received */
 	__u64 hits;   /* runs of hooks */
+};
 
-	/* The account that waits. */
+/* The account that waits: the sampler met asynchronous work that it cannot name. */
+struct pk_cpu_account {
 	struct pk_charge charge;
 	__u64 task;      /* that the softirq interrupted */
 	__u64 packet;    /* skb, in PK_PHASE_PACKET */
@@ -93,46 +94,63 @@ struct pk_cpu {
 	__u8 guess;      /* .object is no more than likely */
 	__u32 untold;    /* in PK_PHASE_PACKET: without the hook on packets only a socket's could name it */
 	__u32 packets;   /* received on this CPU, in PK_PHASE_PACKET while their hooks rest */
+	__u32 pad;
+};
 
-	__u64 rare_hits; /* runs of hooks that no budget turns off */
-	__u64 disk_hits; /* of those on disk requests */
-	__u64 measure_hits; /* of those that measure all of the time */
+/* Runs of hooks, but for those of hot.hits. */
+struct pk_cpu_hits {
+	__u64 rare;    /* that no budget turns off */
+	__u64 disk;    /* on disk requests */
+	__u64 irq;     /* on hard interrupts */
+	__u64 measure; /* that measure all of the time */
+};
 
-	/* The hard interrupt that is being handled; see interrupt.bpf.c. */
-	__u64 irq_hits;     /* runs of its hooks */
-	__u64 irq_since;    /* begin of the part of it that is not counted yet; 0: in none */
-	__u64 irq_begin;    /* of all of it, or of the last one */
-	__u64 irq_end;      /* of the last one that ended */
-	__u64 irq_before;   /* when the one before it began */
-	__u64 irq_ns;       /* counted and not off a sample yet; below 0: off one, to be counted */
-	__u64 irq_sum;      /* counted ever */
-	__u64 irq_sum_at_begin;
-	__u64 irq_entered;  /* from when on it is counted: before irq_begin, by what entering takes */
-	__u64 due;          /* when the sampling clock was to tick */
-	__u64 gone_since;   /* that it has no clock; see online.bpf.c */
-	__u32 gone;         /* how often its clock has gone with it, */
-	__u32 came;         /* as .gone was when it came back last, */
-	__u32 opened;       /* and when its clock was opened last */
-	__u32 pad7;
-	struct pk_exact irq; /* what the part is, and whom it is for */
-	__u8 irq_in_softirq;        /* it came in the middle of a softirq */
-	__u8 irq_before_in_softirq; /* and so did the one before it */
-	__u8 measuring;             /* a softirq's end is being measured */
-	__u8 irq_sampled;           /* the sampling clock ticked in the part that goes on */
+/* The hard interrupt that is being handled; see bpf/sources/interrupt.bpf.c. */
+struct pk_cpu_irq {
+	__u64 since;     /* begin of the part of it that is not counted yet; 0: in none */
+	__u64 begin;     /* of all of it, or of the last one */
+	__u64 end;       /* of the last one that ended */
+	__u64 before;    /* when the one before it began */
+	__u64 ns;        /* counted and not off a sample yet; below 0: off one, to be counted */
+	__u64 sum;       /* counted ever */
+	__u64 sum_at_begin;
+	__u64 entered;   /* from when on it is counted: before .begin, by what entering takes */
+	struct pk_exact part; /* what the part is, and whom it is for */
+	__u64 timer;     /* high-resolution timer that expired last in this interrupt, or the last, */
+	__u64 timer_for; /* and its party */
+	__u8 in_softirq;        /* it came in the middle of a softirq */
+	__u8 before_in_softirq; /* and so did the one before it */
+	__u8 sampled;           /* the sampling clock ticked in the part that goes on */
+	__u8 pad[5];
+};
 
-	/* Where all of the time is measured; see measure.bpf.c. */
-	__u32 exact_epoch;  /* in which the rows were put into the tables last */
+/* The sampling clock; see bpf/sampler/online.bpf.c. */
+struct pk_cpu_clock {
+	__u64 due;        /* when it was to tick */
+	__u64 gone_since; /* that the CPU has none */
+	__u32 gone;       /* how often it has gone with the CPU, */
+	__u32 came;       /* as .gone was when the CPU came back last, */
+	__u32 opened;     /* and when it was opened last */
+	__u32 pad;
+};
+
+/* Where all of the time is measured; see bpf/timed/measure.bpf.c. */
+struct pk_cpu_measure {
+	__u32 epoch;       /* in which the rows were put into the tables last */
+	__u8 softirq_ends; /* a softirq's end is being measured */
+	__u8 pad[3];
 	struct pk_exact exact[PK_EXACT_ROWS];
 	struct pk_exact run;
 	struct pk_exact softirq;
-	__u64 run_since;    /* the current task's time is measured up to here; 0: not yet */
-	__u64 run_off;      /* of interrupts and softirqs ever, up to then */
-	__u64 run_stolen;   /* by the host, and not off a turn yet */
+	__u64 run_since;   /* the current task's time is measured up to here; 0: not yet */
+	__u64 run_off;     /* of interrupts and softirqs ever, up to then */
+	__u64 run_stolen;  /* by the host, and not off a turn yet */
 	__u64 softirq_since; /* begin of the softirq that runs; 0: none does */
-	__u64 softirq_off;  /* of interrupts ever, up to then */
-	__u64 softirq_sum;  /* in softirqs ever */
+	__u64 softirq_off; /* of interrupts ever, up to then */
+	__u64 softirq_sum; /* in softirqs ever */
+};
 
-	/* The sampler's own. */
+struct pk_cpu_sampler {
 	__u64 last_ns;    /* time of the last sample */
 	__u64 steal;      /* time stolen from this CPU, up to then */
 	__u64 carried_ns; /* of samples that were for an interrupt, which is counted otherwise */
@@ -140,22 +158,29 @@ struct pk_cpu {
 	__u64 gap_ns;     /* before the last sample that came late, and not stolen as far as is known */
 	__u64 work_done;  /* up to the last sample, if that met the idle task; see idle.bpf.h */
 	__u64 work_function; /* of the piece of work that is being sampled */
-	struct pk_told told[PK_TOLD];
-	__u8 idle;        /* the last sample, or look, met the idle task */
-	__u8 pad2[7];
+	struct pk_fresh_label fresh[PK_FRESH_LABELS];
 	__u64 idle_ip;    /* where the idle task was met last */
 	__u64 lessons;    /* of how to find the way up a stack */
 	struct pk_charge sample; /* what is being sampled */
 	__u64 plain;      /* see pk_plain() */
+	__u32 sampling;   /* inside the sampler, which may have interrupted a hook */
+	__u32 window;     /* in which the last sample fell: what the hooks said before is stale */
+	__u32 resting;    /* enum pk_rest, in this window */
+	__u8 idle;        /* the last sample, or look, met the idle task */
+	__u8 pad[3];
+};
+
+struct pk_cpu_timer {
 	__u64 expiring;   /* timer whose function runs, or ran last, */
 	__u64 expires;    /* when it was to expire, */
-	__u64 hrtimer_expires; /* and .hrtimer was */
-	__u64 irq_timer;  /* high-resolution timer that expired last in this interrupt, or the last, */
-	__u64 irq_timer_for; /* and its party */
-	__u64 done;       /* party of the disk request that was completed last */
+	__u64 hrtimer_expires; /* and hot.hrtimer was */
+};
+
+struct pk_cpu_disk {
+	__u64 done;       /* party of the request that was completed last */
 	__u64 done_in;    /* interrupts on this CPU up to then: see pk_done_in_run() */
-	__u64 sent_on;    /* bio that a thread is about to send on, and the thread; see block.bpf.c, */
-	__u64 sent_on_for; /* and the bio's party */
+	__u64 remapped_bio;    /* that a thread is about to send on, and the thread; see block.bpf.c, */
+	__u64 remapped_party; /* and the bio's party */
 	__u64 dirtied;    /* inode of which a page was made dirty last, */
 	__u64 dirtied_number; /* its i_ino: memory comes round again, */
 	__u64 dirtier;    /* the process that did so, */
@@ -164,29 +189,51 @@ struct pk_cpu {
 	__u64 loop_file;  /* its file, */
 	__u64 loop_object; /* and the numbers of both */
 	__u64 loop_file_object;
-	struct pk_pending pending[PK_LEVELS * PK_PENDING]; /* votes, by pk_level() */
+};
+
+/* Votes that are not counted yet, by pk_level(). */
+struct pk_cpu_votes {
+	struct pk_pending pending[PK_LEVELS * PK_PENDING];
 	__u8 voting[PK_LEVELS]; /* those of a level are being written to */
-	__u8 pad5[4];
-	__u64 sender;     /* number of the socket that sending deferred to a softirq was for last */
-	__u32 sampling;   /* inside the sampler, which may have interrupted a hook */
-	__u32 window;     /* in which the last sample fell: what the hooks said before is stale */
-	__u32 resting;    /* enum pk_rest, in this window */
-	__u32 pad6;
-	struct pk_packet_info info[PK_LEVELS]; /* read last, by pk_level(); the BPF stack is short */
-	struct pk_label who[PK_LEVELS]; /* to be told, by pk_level() */
-	struct pk_key row[PK_LEVELS]; /* for looking up counts, by pk_level() */
-	__u64 percpu;     /* base of this CPU's per-CPU area, 0 before it is known */
+	__u8 pad[4];
+};
 
-	/* Where calls are counted; see bpf/calls/call_table.bpf.h. */
-	__u64 calls_for;     /* whom the softirq that runs is for; 0: not known yet */
-	__u32 calls_how;     /* see PK_CALL_HOW */
-	__u32 calls_vec;     /* 1 + the vector that runs; 0: none does */
-	__u64 calls_thread;  /* the thread that called last, */
-	__u64 calls_process; /* and its process's label */
-	__u64 calls_busy[PK_LEVELS]; /* task in which a call is being counted, by pk_call_level() */
+/* The BPF stack is short: what is on it elsewhere lies here, by pk_level(). */
+struct pk_cpu_scratch {
+	struct pk_packet_info info[PK_LEVELS]; /* read last */
+	struct pk_label who[PK_LEVELS]; /* to be told */
+	struct pk_key row[PK_LEVELS]; /* for looking up counts */
+};
 
+/* Where calls are counted; see bpf/calls/call_table.bpf.h. */
+struct pk_cpu_calls {
+	__u64 party;   /* whom the softirq that runs is for; 0: not known yet */
+	__u32 how;     /* see PK_CALL_HOW */
+	__u32 vec;     /* 1 + the vector that runs; 0: none does */
+	__u64 thread;  /* the thread that called last, */
+	__u64 process; /* and its process's label */
+	__u64 busy[PK_LEVELS]; /* task in which a call is being counted, by pk_call_level() */
+};
+
+/* One CPU: a part for each mechanism, whose own it is. */
+struct pk_cpu {
+	struct pk_cpu_hot hot;
+	struct pk_cpu_account wait;
+	struct pk_cpu_hits hits;
+	struct pk_cpu_irq irq;
+	struct pk_cpu_clock clock;
+	struct pk_cpu_sampler sampler;
+	struct pk_cpu_timer timer;
+	struct pk_cpu_disk disk;
+	struct pk_cpu_measure measure;
+	struct pk_cpu_votes votes;
+	struct pk_cpu_scratch scratch;
+	struct pk_cpu_calls calls;
+	__u64 sender; /* number of the socket that sending deferred to a softirq was for last */
+	__u64 percpu; /* base of this CPU's per-CPU area, 0 before it is known */
 	struct pk_stats stats;
 } __attribute__((aligned(128)));
+static_assert(sizeof(struct pk_cpu_hot) == 64, "what hooks touch is one line of the cache");
 
 #define PK_NO_CALL (~0U)
 

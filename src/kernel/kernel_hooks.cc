@@ -74,7 +74,7 @@ Result<> KernelHooks::attach() {
   // Without hooks there is no pause to wait for, either.
   windows_ = 1;
   object_.skeleton->bss->window = windows_;
-  for (pk_cpu& cpu : object_.per_cpu()) cpu.window = windows_;
+  for (pk_cpu& cpu : object_.per_cpu()) cpu.sampler.window = windows_;
   for (const Need& need : all_needs()) {
     if (!is_asked_for(need)) continue;
     std::string how;
@@ -153,19 +153,19 @@ std::vector<uint64_t> KernelHooks::runs(HookGroup group) const {
   for (const pk_cpu& cpu : object_.per_cpu()) {
     switch (group) {
       case HookGroup::lasting:
-        runs.push_back(cpu.rare_hits);
+        runs.push_back(cpu.hits.rare);
         break;
       case HookGroup::work:
-        runs.push_back(cpu.hits);
+        runs.push_back(cpu.hot.hits);
         break;
       case HookGroup::disks:
-        runs.push_back(cpu.disk_hits);
+        runs.push_back(cpu.hits.disk);
         break;
       case HookGroup::interrupts:
-        runs.push_back(cpu.irq_hits);
+        runs.push_back(cpu.hits.irq);
         break;
       case HookGroup::measure:
-        runs.push_back(cpu.measure_hits);
+        runs.push_back(cpu.hits.measure);
         break;
       case HookGroup::calls:
         runs.push_back(cpu.stats.calls);

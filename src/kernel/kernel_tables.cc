@@ -213,14 +213,14 @@ Result<> KernelTables::reset() {
   const timespec wait{static_cast<time_t>(wait_ns / 1'000'000'000),
                       static_cast<long>(wait_ns % 1'000'000'000)};
   nanosleep(&wait, nullptr);
-  for (pk_cpu& cpu : object_.per_cpu()) cpu.idle_time = 0;
+  for (pk_cpu& cpu : object_.per_cpu()) cpu.sampler.idle_time = 0;
   object_.find_idle_cpus();
   clocks_.begin_anew(monotonic_ns());
   if (auto r = use(1 - old, std::launch::deferred); !r) return r;
   static_cast<void>(take_leftovers());
   for (pk_cpu& cpu : object_.per_cpu()) {
-    if (static_cast<int64_t>(cpu.irq_ns) > 0) cpu.irq_ns = 0;  // of a sample that will not come
-    cpu.carried_ns = 0;
+    if (static_cast<int64_t>(cpu.irq.ns) > 0) cpu.irq.ns = 0;  // of a sample that will not come
+    cpu.sampler.carried_ns = 0;
   }
   if (auto r = read_counts_and_stacks(old, Keep::no, gone); !r) return r;
   return forget_labels();
@@ -245,14 +245,14 @@ Leftovers KernelTables::read_leftovers(Keep keep) const {
     clear(row.count);
   };
   for (pk_cpu& cpu : object_.per_cpu()) {
-    for (pk_exact& row : cpu.exact) read_exact(row);
-    read_exact(cpu.softirq);
-    for (pk_pending& pending : cpu.pending) {
+    for (pk_exact& row : cpu.measure.exact) read_exact(row);
+    read_exact(cpu.measure.softirq);
+    for (pk_pending& pending : cpu.votes.pending) {
       if (pending.vote.weight) left.votes.emplace_back(pending.key, pending.vote);
       clear(pending.vote.weight);
     }
-    if (cpu.armed) left.waiting.push_back(cpu.charge);
-    clear(cpu.armed);
+    if (cpu.hot.armed) left.waiting.push_back(cpu.wait.charge);
+    clear(cpu.hot.armed);
   }
   return left;
 }

@@ -42,7 +42,7 @@ Fd open_sampler(uint32_t cpu, uint64_t hz, double own) {
 
 // The kernel side counts this one up at any time.
 uint32_t times_gone(pk_cpu& cpu) {
-  return std::atomic_ref(cpu.gone).load();
+  return std::atomic_ref(cpu.clock.gone).load();
 }
 
 }  // namespace
@@ -84,10 +84,10 @@ Result<> SamplingClocks::open() {
   for (uint32_t cpu = 0; cpu < object_.cpus; ++cpu) {
     pk_cpu& c = object_.per_cpu()[cpu];
     const uint32_t gone = times_gone(c);
-    c.opened = c.came = gone - 1;
+    c.clock.opened = c.clock.came = gone - 1;
     const auto opened = open_on(cpu);
     if (!opened) return std::unexpected(opened.error());
-    if (*opened) c.opened = c.came = gone;
+    if (*opened) c.clock.opened = c.clock.came = gone;
   }
   return {};
 }
@@ -95,15 +95,15 @@ Result<> SamplingClocks::open() {
 // As the kernel side has the CPU: what was to be taken off its next sample, or turn, is off none.
 // While nothing of it is counted, so it may be at work meanwhile.
 void SamplingClocks::begin_anew_on(pk_cpu& cpu, uint64_t now) {
-  cpu.last_ns = now;
-  cpu.steal = 0;
-  cpu.irq_ns = 0;
-  cpu.carried_ns = 0;
-  cpu.idle_time = 0;
-  cpu.gap_ns = 0;
-  cpu.run_since = now;
-  cpu.run_off = cpu.irq_sum + cpu.softirq_sum;
-  cpu.idle = 0;
+  cpu.sampler.last_ns = now;
+  cpu.sampler.steal = 0;
+  cpu.irq.ns = 0;
+  cpu.sampler.carried_ns = 0;
+  cpu.sampler.idle_time = 0;
+  cpu.sampler.gap_ns = 0;
+  cpu.measure.run_since = now;
+  cpu.measure.run_off = cpu.irq.sum + cpu.measure.softirq_sum;
+  cpu.sampler.idle = 0;
 }
 
 Result<> SamplingClocks::start() {
@@ -111,8 +111,8 @@ Result<> SamplingClocks::start() {
   const auto& bss = *object_.skeleton->bss;
   for (pk_cpu& cpu : object_.per_cpu()) {
     begin_anew_on(cpu, now);
-    cpu.window = bss.window;  // what hooks said since they were attached holds
-    cpu.resting = bss.resting;
+    cpu.sampler.window = bss.window;  // what hooks said since they were attached holds
+    cpu.sampler.resting = bss.resting;
   }
   time_.go_on(now);
   begin_anew(now);
@@ -139,20 +139,20 @@ std::vector<uint32_t> SamplingClocks::open_returned() {
   for (uint32_t cpu = 0; cpu < object_.cpus; ++cpu) {
     pk_cpu& c = object_.per_cpu()[cpu];
     const uint32_t gone = times_gone(c);
-    if (gone == c.opened || gone != c.came) continue;
+    if (gone == c.clock.opened || gone != c.clock.came) continue;
     uint64_t idle_ns = 0;
     if (enabled() && is_sampled(cpu))
-      idle_ns = idle_tail_of(cpu, std::max<uint64_t>(c.gone_since, started_));
+      idle_ns = idle_tail_of(cpu, std::max<uint64_t>(c.clock.gone_since, started_));
     // One that cannot be opened now is tried again.
     if (const auto opened = open_on(cpu); !opened || !*opened) continue;
     const uint64_t now = monotonic_ns();
     begin_anew_on(c, now);
-    std::atomic_ref(c.opened).store(gone);
+    std::atomic_ref(c.clock.opened).store(gone);
     // In a pause it is started with the others.
     if (enabled()) ioctl(clocks_[index_of(cpu)].get(), PERF_EVENT_IOC_ENABLE, 0);
     idle_before_ns_ += idle_ns;
     absences_.push_back({.cpu = cpu,
-                         .from = time_.at(c.gone_since),
+                         .from = time_.at(c.clock.gone_since),
                          .until = time_.at(now),
                          .end = CpuAbsence::End::sampled});
     returned.push_back(cpu);
@@ -164,10 +164,10 @@ std::vector<std::string> SamplingClocks::absences(uint64_t from, uint64_t until)
   std::vector<CpuAbsence> all = absences_;
   for (uint32_t cpu = 0; cpu < object_.cpus; ++cpu) {
     pk_cpu& c = object_.per_cpu()[cpu];
-    if (times_gone(c) == c.opened) continue;
+    if (times_gone(c) == c.clock.opened) continue;
     if (is_sampled(cpu))
-      all.push_back({.cpu = cpu, .from = time_.at(c.gone_since)});
-    else if (c.came != c.opened)
+      all.push_back({.cpu = cpu, .from = time_.at(c.clock.gone_since)});
+    else if (c.clock.came != c.clock.opened)
       all.push_back({.cpu = cpu, .end = CpuAbsence::End::left_out});
   }
   return describe(all, from, until);
@@ -176,7 +176,7 @@ std::vector<std::string> SamplingClocks::absences(uint64_t from, uint64_t until)
 uint32_t SamplingClocks::cpus(uint64_t from) const {
   return static_cast<uint32_t>(std::ranges::count_if(sampled_, [&](uint32_t cpu) {
     pk_cpu& c = object_.per_cpu()[cpu];
-    return times_gone(c) == c.opened || time_.at(c.gone_since) > from;
+    return times_gone(c) == c.clock.opened || time_.at(c.clock.gone_since) > from;
   }));
 }
 
@@ -217,12 +217,13 @@ void SamplingClocks::end() {
 uint64_t SamplingClocks::idle_tail_of(uint32_t cpu, uint64_t until) const {
   constexpr uint64_t gap = 10'000'000;  // as PK_GAP_NS of the sampler: a busy CPU has ticks
   const pk_cpu& c = object_.per_cpu()[cpu];
-  const uint64_t last = std::max<uint64_t>(c.last_ns, started_);
-  const uint64_t end = c.gone == c.opened ? until : std::min<uint64_t>(until, c.gone_since);
+  const uint64_t last = std::max<uint64_t>(c.sampler.last_ns, started_);
+  const uint64_t end =
+      c.clock.gone == c.clock.opened ? until : std::min<uint64_t>(until, c.clock.gone_since);
   const uint64_t tail = end > last ? end - last : 0;
-  const bool was_idle = tail > 2 * object_.skeleton->bss->period && (tail > gap || c.idle);
+  const bool was_idle = tail > 2 * object_.skeleton->bss->period && (tail > gap || c.sampler.idle);
   // Below zero while an interrupt goes on, of which a part is off the last sample already.
-  const auto counted = static_cast<int64_t>(c.irq_ns);
+  const auto counted = static_cast<int64_t>(c.irq.ns);
   if (!was_idle) return 0;
   return tail - std::min(tail, static_cast<uint64_t>(std::max<int64_t>(counted, 0)));
 }

@@ -299,7 +299,8 @@ void expect_adds_up(const Report& report) {
   EXPECT_NEAR(static_cast<double>(sum), static_cast<double>(report.cpu_ns),
               std::max(0.01 * static_cast<double>(report.cpu_ns),
                        late_ns * static_cast<double>(report.cpus)))
-      << "the ledger does not sum";
+      << "the ledger does not sum: idle " << report.idle_ns << ", steal " << report.steal_ns
+      << ", unsampled " << report.unclaimed_ns("unsampled");
   EXPECT_EQ(report.cpu_ns, report.cpus * report.duration_ns);
   const uint64_t flows = report.sum([](const Flow&) { return true; });
   EXPECT_LE(flows + report.steal_ns, sum);
@@ -316,7 +317,8 @@ void expect_ledger_sums(const Report& report) {
   // A sample of an emulated CPU takes so long that the budget makes them ever fewer.
   const uint64_t periods =
       report.cpus * (3'000'000'000 / report.frequency_hz + (in_guest() ? uint64_t{20'000'000} : 0));
-  EXPECT_LE(report.unclaimed_ns("unsampled"), std::max(report.cpu_ns / 50, periods));
+  EXPECT_LE(report.unclaimed_ns("unsampled"), std::max(report.cpu_ns / 50, periods))
+      << "steal " << report.steal_ns;
 }
 
 Report read_report(const std::string& file) {

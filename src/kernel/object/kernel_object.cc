@@ -274,19 +274,19 @@ void KernelObject::measure_now() {
 // that nothing else is taken for it.
 void KernelObject::forget_work() {
   for (pk_cpu& cpu : per_cpu()) {
-    cpu.skb = 0;
-    cpu.from = 0;
-    cpu.sk = 0;
-    cpu.tx_sk = 0;
-    cpu.sent = 0;
+    cpu.hot.skb = 0;
+    cpu.hot.from = 0;
+    cpu.hot.sk = 0;
+    cpu.hot.tx_sk = 0;
+    cpu.hot.sent = 0;
     cpu.sender = 0;
-    cpu.hrtimer = 0;
-    cpu.expiring = 0;
-    cpu.irq_since = 0;
-    cpu.irq_timer = 0;
-    cpu.softirq_since = 0;
-    cpu.done = 0;
-    cpu.sent_on = 0;
+    cpu.hot.hrtimer = 0;
+    cpu.timer.expiring = 0;
+    cpu.irq.since = 0;
+    cpu.irq.timer = 0;
+    cpu.measure.softirq_since = 0;
+    cpu.disk.done = 0;
+    cpu.disk.remapped_bio = 0;
   }
 }
 
