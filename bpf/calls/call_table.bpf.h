@@ -43,8 +43,8 @@ static __noinline int pk_put_calls(struct pk_cpu *c, const struct pk_call *call)
 	struct pk_count *v, fresh = { .samples = call->count };
 	struct pk_key key = {
 		.served = call->served,
-		.kstack = call->function,
-		.ustack = call->caller,
+		.function = call->function,
+		.caller = call->caller,
 		.syscall = PK_NO_SYSCALL,
 		.kind = PK_CALLS,
 		.vec = PK_VEC_NONE,
@@ -64,7 +64,7 @@ static __noinline int pk_put_calls(struct pk_cpu *c, const struct pk_call *call)
 		v = bpf_map_lookup_elem(table, &key);
 		if (!v && unlikely(rows >= limit)) {
 			/* Nearly full: the calls are kept, the callers are not. */
-			key.ustack = 0;
+			key.caller = 0;
 			__sync_fetch_and_add(&c->stats.calls_shortened, call->count);
 			v = bpf_map_lookup_elem(table, &key);
 		}

@@ -130,7 +130,7 @@ static __always_inline int pk_called(__u64 function, __u64 caller, bool begins)
 	if (unlikely(level == PK_IN_INTERRUPT && c->sampler.sampling))
 		return 0;
 	c->calls.busy[level & (PK_LEVELS - 1)] = (__u64)task;
-	c->stats.calls++;
+	c->hot.runs[PK_HOOKS_CALLS]++;
 	if (likely(level == PK_IN_TASK)) {
 		served = pk_task_calls_for(c, task, &how);
 	} else if (level != PK_IN_SOFTIRQ) {
@@ -216,7 +216,7 @@ int pk_call_multi_ahead(struct pt_regs *ctx)
 SEC("?raw_tp/softirq_entry")
 int pk_calls_softirq_entry(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_LASTING);
 	__u32 cpu = bpf_get_smp_processor_id(), vec = ctx->args[0];
 	struct pk_waiting_calls *p = bpf_map_lookup_elem(&waiting_calls, &cpu);
 
@@ -251,7 +251,7 @@ int pk_calls_softirq_entry(struct bpf_raw_tracepoint_args *ctx)
 SEC("?raw_tp/softirq_exit")
 int pk_calls_softirq_exit(void *ctx)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_LASTING);
 
 	if (!c->calls.vec)
 		return 0;

@@ -81,7 +81,7 @@ static __always_inline void pk_name_by_headers(struct pk_cpu *c, struct pk_waiti
 	p->how = object ? PK_CALL_HOW(PK_BASIS_OWNER, p->reason) :
 			  PK_CALL_HOW(PK_BASIS_PROVISIONAL, 0);
 	if (object && p->listener)
-		pk_vote(c, object, p->listener, 1, PK_VOTE_FAILING);
+		pk_vote(c, object, p->listener, 1, PK_VOTE_FALLBACK);
 }
 
 int pk_calls_of_packet(struct pk_cpu *c, __u64 skb)

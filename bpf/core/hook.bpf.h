@@ -9,38 +9,11 @@
 #include "core/state.bpf.h"
 
 /* The start of each hook: this CPU's state. Runs are counted, since the cost is printed. */
-static __always_inline struct pk_cpu *pk_hook(void)
+static __always_inline struct pk_cpu *pk_hook(enum pk_hook_group group)
 {
 	struct pk_cpu *c = this_cpu();
 
-	c->hot.hits++;
-	return c;
-}
-
-/* The same of hooks on disk requests. */
-static __always_inline struct pk_cpu *pk_disk_hook(void)
-{
-	struct pk_cpu *c = this_cpu();
-
-	c->hits.disk++;
-	return c;
-}
-
-/* The same of hooks that are rare, and stay on between windows. */
-static __always_inline struct pk_cpu *pk_rare_hook(void)
-{
-	struct pk_cpu *c = this_cpu();
-
-	c->hits.rare++;
-	return c;
-}
-
-/* The same of those that are there where all of the time is measured. */
-static __always_inline struct pk_cpu *pk_measure_hook(void)
-{
-	struct pk_cpu *c = this_cpu();
-
-	c->hits.measure++;
+	c->hot.runs[group]++;
 	return c;
 }
 

@@ -192,7 +192,7 @@ extern volatile __u64 stopped; /* ktime of the end, for those who come to read l
 extern volatile __u64 period; /* ns between samples now */
 extern volatile __u32 window; /* 0: the hooks are off; else a number, a new one each time they go on */
 /* What an interrupt takes before its entry and after its exit are seen. */
-extern volatile __u32 entering_ns;
+extern volatile __u32 interrupt_entry_ns;
 extern volatile __u32 resting; /* enum pk_rest: hooks that are off since nothing needs them */
 extern volatile __u32 rows; /* of the table of counts in use */
 extern volatile __u32 stored_stacks; /* in the table of stacks in use */

@@ -90,7 +90,7 @@ int pk_net_close(struct pk_cpu *c)
 		pk_net_share(c);
 	} else if (heir) {
 		if (c->wait.listener)
-			pk_vote(c, heir, c->wait.listener, 1, PK_VOTE_FAILING);
+			pk_vote(c, heir, c->wait.listener, 1, PK_VOTE_FALLBACK);
 		pk_net_hash(c, heir, &c->wait.charge);
 	} else {
 		if (!c->wait.guess)

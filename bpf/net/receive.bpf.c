@@ -38,7 +38,7 @@ static __noinline int pk_handover_slow(struct pk_cpu *c, __u64 skb)
 SEC("?tp_btf/napi_gro_receive_entry")
 int BPF_PROG(pk_napi_gro_receive, struct sk_buff *skb)
 {
-	struct pk_cpu *c = pk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 
 	/* For telling another CPU of it (PK_AT_STEER): this packet, not one that was sent. */
 	c->hot.tx_sk = 0;
@@ -102,7 +102,7 @@ static __noinline int pk_receive_slow(struct pk_cpu *c, __u64 skb)
 SEC("?tp_btf/netif_receive_skb")
 int BPF_PROG(pk_netif_receive_skb, struct sk_buff *skb)
 {
-	struct pk_cpu *c = pk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 	__u64 plain;
 
 	c->hot.sk = 0;
@@ -174,7 +174,7 @@ out:
  */
 static __always_inline int pk_data_ready(struct sock *sk)
 {
-	struct pk_cpu *c = pk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 
 	return sk->__sk_common.skc_family == AF_UNSPEC ? 0 : pk_socket_found(c, sk);
 }
@@ -196,7 +196,7 @@ int BPF_PROG(pk_sock_def_readable, struct sock *sk)
 SEC("?tp_btf/tcp_probe")
 int BPF_PROG(pk_tcp_probe, struct sock *sk)
 {
-	return pk_socket_found(pk_hook(), sk);
+	return pk_socket_found(pk_hook(PK_HOOKS_WORK), sk);
 }
 
 static __noinline int pk_drop_slow(struct pk_cpu *c, __u64 skb, __u64 rx_sk)
@@ -259,11 +259,11 @@ static __always_inline int pk_packet_dropped(struct pk_cpu *c, struct sk_buff *s
 SEC("?tp_btf/kfree_skb")
 int BPF_PROG(pk_kfree_skb, struct sk_buff *skb)
 {
-	return pk_packet_dropped(pk_hook(), skb, NULL);
+	return pk_packet_dropped(pk_hook(PK_HOOKS_WORK), skb, NULL);
 }
 
 SEC("?tp_btf/kfree_skb")
 int BPF_PROG(pk_kfree_skb_rx, struct sk_buff *skb, void *location, int reason, struct sock *rx_sk)
 {
-	return pk_packet_dropped(pk_hook(), skb, rx_sk);
+	return pk_packet_dropped(pk_hook(PK_HOOKS_WORK), skb, rx_sk);
 }

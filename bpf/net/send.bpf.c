@@ -50,7 +50,7 @@ out:
 SEC("?tp_btf/net_dev_queue")
 int BPF_PROG(pk_net_dev_queue, struct sk_buff *skb)
 {
-	struct pk_cpu *c = pk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 	struct sock *sk = skb->sk;
 
 	c->hot.tx_sk = (__u64)sk;
@@ -72,7 +72,7 @@ int BPF_PROG(pk_net_dev_queue, struct sk_buff *skb)
 SEC("?tp_btf/qdisc_dequeue")
 int BPF_PROG(pk_qdisc_dequeue, void *qdisc, void *txq, int packets, struct sk_buff *skb)
 {
-	struct pk_cpu *c = pk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 
 	if (!skb)
 		return 0;

@@ -13,7 +13,7 @@
 SEC("?tp_btf/sock_recv_length")
 int BPF_PROG(pk_sock_recv_length, struct sock *sk, int ret)
 {
-	struct pk_cpu *c = pk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 
 	if (ret == -EAGAIN) {
 		c->stats.taken_in_vain++;
@@ -26,14 +26,14 @@ int BPF_PROG(pk_sock_recv_length, struct sock *sk, int ret)
 SEC("?tp_btf/tcp_rcv_space_adjust")
 int BPF_PROG(pk_tcp_rcv_space_adjust, struct sock *sk)
 {
-	return pk_socket_taken(pk_hook(), ctx, sk);
+	return pk_socket_taken(pk_hook(PK_HOOKS_WORK), ctx, sk);
 }
 
 /* Before there was a tracepoint. */
 SEC("?fexit/sock_recvmsg")
 int BPF_PROG(pk_sock_recvmsg, struct socket *sock, void *msg, int flags, int ret)
 {
-	struct pk_cpu *c = pk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 
 	return ret == -EAGAIN ? 0 : pk_socket_taken(c, ctx, sock->sk);
 }
@@ -45,7 +45,7 @@ int BPF_PROG(pk_sock_recvmsg, struct socket *sock, void *msg, int flags, int ret
 SEC("?tp_btf/inet_sock_set_state")
 int BPF_PROG(pk_inet_sock_set_state, struct sock *sk)
 {
-	struct pk_cpu *c = pk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 	__u64 object;
 
 	if (pk_serving_softirq(c) != 0 || !pk_is_used(sk))

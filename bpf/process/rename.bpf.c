@@ -12,7 +12,7 @@
 SEC("?tp_btf/task_rename")
 int BPF_PROG(pk_task_rename, struct task_struct *task, const char *name)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_LASTING);
 	struct pk_label *info = &c->scratch.who[pk_level(c)];
 	__u64 label;
 

@@ -19,7 +19,7 @@ int pk_cpu_moves(struct bpf_raw_tracepoint_args *ctx)
 	__u32 cpu = ctx->args[0], target = ctx->args[1], step = ctx->args[2];
 	struct pk_cpu *c = &cpus[cpu & (PK_MAX_CPUS - 1)];
 
-	pk_rare_hook();
+	pk_hook(PK_HOOKS_LASTING);
 	if (step != bpf_core_enum_value(enum cpuhp_state, CPUHP_AP_PERF_ONLINE))
 		return 0;
 	if (target >= step) {

@@ -414,7 +414,7 @@ out:
  * and at the end: one that is idle may have had no clock for a while.
  */
 SEC("?raw_tp")
-int pk_look(void *ctx)
+int pk_find_idle(void *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pk_cpu *c = this_cpu();

@@ -88,7 +88,7 @@ static __always_inline __u64 pk_giver(__u64 object)
 }
 
 /* That a thread is about to send this bio on. */
-static __always_inline __u64 pk_sending_on(__u64 bio)
+static __always_inline __u64 pk_remapping(__u64 bio)
 {
 	return bio ^ bpf_get_current_task() ^ window;
 }
@@ -100,10 +100,10 @@ static __always_inline __u64 pk_sending_on(__u64 bio)
 SEC("?tp_btf/block_bio_queue")
 int BPF_PROG(pk_block_bio_queue, struct bio *bio)
 {
-	struct pk_cpu *c = pk_disk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_DISKS);
 	__u64 plain = pk_plain(c, bio);
-	bool sent_on = c->disk.remapped_bio == pk_sending_on(plain);
-	__u64 party = sent_on ? c->disk.remapped_party : pk_party_now(c);
+	bool remapped = c->disk.remapped_bio == pk_remapping(plain);
+	__u64 party = remapped ? c->disk.remapped_party : pk_party_now(c);
 	struct gendisk *disk;
 
 	c->disk.remapped_bio = 0;
@@ -125,7 +125,7 @@ int BPF_PROG(pk_block_bio_queue, struct bio *bio)
 SEC("?tp_btf/block_split")
 int BPF_PROG(pk_block_split, struct bio *bio, unsigned int sector)
 {
-	struct pk_cpu *c = pk_disk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_DISKS);
 	__u64 plain = pk_plain(c, bio);
 	__u64 party = pk_party_now(c);
 
@@ -143,7 +143,7 @@ int BPF_PROG(pk_block_split, struct bio *bio, unsigned int sector)
 SEC("?tp_btf/block_bio_remap")
 int BPF_PROG(pk_block_bio_remap, struct bio *bio, unsigned int dev, unsigned long sector)
 {
-	struct pk_cpu *c = pk_disk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_DISKS);
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 plain = pk_plain(c, bio);
 	__u64 party;
@@ -153,13 +153,13 @@ int BPF_PROG(pk_block_bio_remap, struct bio *bio, unsigned int dev, unsigned lon
 	party = pk_giver(pk_place_object(dev, sector));
 	/* Pieces of work have their own parties: those who queued them. */
 	if (!(task->flags & PF_WQ_WORKER)) {
-		pk_note(pk_sent_on_object(bpf_get_current_task(), 0), PK_KERNEL);
-		pk_note(pk_sent_on_object(bpf_get_current_task(), window),
+		pk_note(pk_remapping_object(bpf_get_current_task(), 0), PK_KERNEL);
+		pk_note(pk_remapping_object(bpf_get_current_task(), window),
 			party ? party : PK_NOBODY);
 	}
 	if (!party)
 		return 0;
-	c->disk.remapped_bio = pk_sending_on(plain);
+	c->disk.remapped_bio = pk_remapping(plain);
 	c->disk.remapped_party = party;
 	return 0;
 }
@@ -167,7 +167,7 @@ int BPF_PROG(pk_block_bio_remap, struct bio *bio, unsigned int dev, unsigned lon
 SEC("?tp_btf/block_rq_issue")
 int BPF_PROG(pk_block_rq_issue, struct request *rq)
 {
-	struct pk_cpu *c = pk_disk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_DISKS);
 
 	if (!rq->bio && window)
 		pk_note_giver(pk_bio_object(pk_plain(c, rq)), pk_party_now(c));
@@ -183,7 +183,7 @@ static __always_inline __u64 pk_cost_of_end(unsigned int bytes)
 SEC("?tp_btf/block_rq_complete")
 int BPF_PROG(pk_block_rq_complete, struct request *rq, int error, unsigned int bytes)
 {
-	struct pk_cpu *c = pk_disk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_DISKS);
 	__u64 bio = pk_plain(c, rq->bio);
 
 	c->disk.done = pk_giver(pk_bio_object(bio ? bio : pk_plain(c, rq)));

@@ -21,14 +21,6 @@
 
 enum { PK_UNKNOWN_PARTY = PK_UNCLAIMED + PK_UNTRACKED };
 
-static __always_inline struct pk_cpu *pk_interrupt_hook(void)
-{
-	struct pk_cpu *c = this_cpu();
-
-	c->hits.irq++;
-	return c;
-}
-
 /* A sample that took longer than any does was interrupted itself, by the host. */
 #define PK_LONGEST_SAMPLE_NS 100000
 
@@ -62,7 +54,7 @@ static __noinline int pk_end_part(struct pk_cpu *c)
  */
 static __always_inline __u64 pk_entered(struct pk_cpu *c)
 {
-	__u64 at = c->irq.begin - entering_ns, least = c->irq.end;
+	__u64 at = c->irq.begin - interrupt_entry_ns, least = c->irq.end;
 
 	if (!bpf_get_current_task_btf()->pid)
 		return c->irq.begin;
@@ -124,7 +116,7 @@ static __always_inline void pk_turn_to(struct pk_cpu *c, __u64 function, __u64 p
 SEC("?tp_btf/irq_handler_entry")
 int BPF_PROG(pk_irq_entry, int irq, struct irqaction *action)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 
 	pk_begin(c, PK_EXACT_DEVICE, 0);
 	c->irq.part.number = irq;
@@ -147,7 +139,7 @@ static __always_inline __u32 pk_raised(struct pk_cpu *c)
 SEC("?tp_btf/irq_handler_exit")
 int BPF_PROG(pk_irq_exit, int irq)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 	__u32 raised;
 
 	if (c->irq.part.served)
@@ -164,14 +156,14 @@ int BPF_PROG(pk_irq_exit, int irq)
 SEC("?raw_tp/local_timer_entry")
 int pk_local_timer_entry(void *ctx)
 {
-	return pk_begin(pk_interrupt_hook(), PK_EXACT_TIMER, PK_KERNEL);
+	return pk_begin(pk_hook(PK_HOOKS_INTERRUPTS), PK_EXACT_TIMER, PK_KERNEL);
 }
 
 /* The end of every interrupt but a device's. */
 SEC("?raw_tp")
 int pk_vector_exit(void *ctx)
 {
-	return pk_end(pk_interrupt_hook());
+	return pk_end(pk_hook(PK_HOOKS_INTERRUPTS));
 }
 
 /* Where the kernel does not say which function is called for whom, all of them together. */
@@ -183,7 +175,7 @@ static __always_inline __u64 pk_calls_object(void)
 SEC("?raw_tp")
 int pk_call_entry(void *ctx)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 
 	pk_begin(c, PK_EXACT_CALL, config.share_calls ? pk_calls_object() : PK_KERNEL);
 	c->irq.part.basis = config.share_calls ? PK_BASIS_VOTED : PK_BASIS_OWN;
@@ -193,7 +185,7 @@ int pk_call_entry(void *ctx)
 SEC("?raw_tp/irq_work_entry")
 int pk_irq_work_entry(void *ctx)
 {
-	return pk_begin(pk_interrupt_hook(), PK_EXACT_WORK, PK_KERNEL);
+	return pk_begin(pk_hook(PK_HOOKS_INTERRUPTS), PK_EXACT_WORK, PK_KERNEL);
 }
 
 /* Asking a CPU to look for another task is noted under that CPU. */
@@ -205,7 +197,7 @@ static __always_inline __u64 pk_reschedule_object(__u32 cpu)
 SEC("?raw_tp/reschedule_entry")
 int pk_reschedule_entry(void *ctx)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 
 	pk_begin(c, PK_EXACT_RESCHEDULE, pk_noted(pk_reschedule_object(bpf_get_smp_processor_id())));
 	c->irq.part.basis = c->irq.part.served & PK_OBJECT ? PK_BASIS_VOTED : PK_BASIS_QUEUER;
@@ -232,7 +224,7 @@ static __always_inline __u64 pk_asking_party(struct pk_cpu *c)
 SEC("?tp_btf/ipi_send_cpu")
 int BPF_PROG(pk_ipi_send, unsigned int cpu, unsigned long callsite, void *callback)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 
 	if (!callback)
 		pk_note(pk_reschedule_object(cpu), pk_asking_party(c));
@@ -245,7 +237,7 @@ enum { PK_CALL_POLLED = 1 }; /* .number of PK_EXACT_CALL, where there was no int
 SEC("?fentry/native_smp_send_reschedule")
 int BPF_PROG(pk_send_reschedule, int cpu)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 
 	pk_note(pk_reschedule_object(cpu), pk_asking_party(c));
 	return 0;
@@ -286,7 +278,7 @@ static __always_inline bool pk_is_waking(__u64 function)
 SEC("?raw_tp/csd_queue_cpu")
 int pk_csd_queue(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 	__u64 function = ctx->args[2], csd = ctx->args[3];
 
 	if (pk_is_waking(function) && pk_woken_by_call(csd))
@@ -300,7 +292,7 @@ int pk_csd_queue(struct bpf_raw_tracepoint_args *ctx)
 SEC("?raw_tp/csd_function_entry")
 int pk_csd_entry(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 	__u64 function = ctx->args[0], csd = ctx->args[1];
 	struct task_struct *woken = NULL;
 
@@ -322,7 +314,7 @@ int pk_csd_entry(struct bpf_raw_tracepoint_args *ctx)
 SEC("?raw_tp/csd_function_exit")
 int pk_csd_exit(void *ctx)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 
 	return c->irq.part.kind == PK_EXACT_CALL && c->irq.part.number == PK_CALL_POLLED ? pk_end(c) : 0;
 }
@@ -337,7 +329,7 @@ static __always_inline int pk_vote_for_calls(struct pk_cpu *c, __u64 party)
 SEC("?fentry/__smp_call_single_queue")
 int BPF_PROG(pk_call_wake, int cpu, struct llist_node *list)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 	__u64 node = (__u64)list - bpf_core_field_offset(struct __call_single_node, llist);
 	__u32 flags = BPF_CORE_READ((struct __call_single_node *)node, u_flags);
 	struct task_struct *woken;
@@ -352,7 +344,7 @@ int BPF_PROG(pk_call_wake, int cpu, struct llist_node *list)
 SEC("?fentry/smp_call_function_many_cond")
 int BPF_PROG(pk_call_many)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 
 	pk_vote_for_calls(c, pk_party_now(c));
 	return 0;
@@ -361,7 +353,7 @@ int BPF_PROG(pk_call_many)
 SEC("?fentry/smp_call_function_single")
 int BPF_PROG(pk_call_one)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 
 	pk_vote_for_calls(c, pk_party_now(c));
 	return 0;
@@ -370,7 +362,7 @@ int BPF_PROG(pk_call_one)
 SEC("?fentry/smp_call_function_single_async")
 int BPF_PROG(pk_call_later, int cpu, struct __call_single_data *csd)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 
 	pk_vote_for_calls(c, pk_is_steering((__u64)csd->func) ? pk_network_object() :
 								pk_party_now(c));
@@ -402,7 +394,7 @@ static __always_inline bool pk_is_timer_of_kernel(__u64 function)
 SEC("?tp_btf/hrtimer_expire_entry")
 int BPF_PROG(pk_hrtimer_interrupt, struct hrtimer *timer)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 	__u64 plain, function, party;
 	__u8 basis = PK_BASIS_QUEUER;
 
@@ -431,7 +423,7 @@ int BPF_PROG(pk_hrtimer_interrupt, struct hrtimer *timer)
 SEC("?tp_btf/hrtimer_start")
 int BPF_PROG(pk_hrtimer_start, struct hrtimer *timer)
 {
-	struct pk_cpu *c = pk_interrupt_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 	__u64 plain = pk_plain(c, timer);
 	__u64 function = pk_hrtimer_function(plain);
 	__u64 party;

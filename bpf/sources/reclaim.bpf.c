@@ -13,7 +13,7 @@
 SEC("?tp_btf/mm_vmscan_wakeup_kswapd")
 int BPF_PROG(pk_kswapd_woken, int node)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_LASTING);
 
 	return pk_vote(c, pk_object_of(PK_SALT_KSWAPD, node, 0), pk_party_now(c), 1, PK_VOTE_FADES);
 }
@@ -21,7 +21,7 @@ int BPF_PROG(pk_kswapd_woken, int node)
 SEC("?tp_btf/mm_compaction_wakeup_kcompactd")
 int BPF_PROG(pk_kcompactd_woken, int node)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_LASTING);
 
 	return pk_vote(c, pk_object_of(PK_SALT_KCOMPACTD, node, 0), pk_party_now(c), 1,
 		       PK_VOTE_FADES);
@@ -31,7 +31,7 @@ int BPF_PROG(pk_kcompactd_woken, int node)
 SEC("?raw_tp/mark_victim")
 int pk_oom_victim(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_LASTING);
 
 	pk_note(pk_reaper_object(), pk_party_now(c));
 	return 0;
@@ -42,7 +42,7 @@ SEC("?raw_tp")
 int pk_khugepaged_scan(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct mm_struct *mm = (void *)ctx->args[0];
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_LASTING);
 
 	if (!c || !huge_scan_sampled)
 		return 0;

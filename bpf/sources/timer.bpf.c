@@ -58,7 +58,7 @@ int pk_timer_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *
 SEC("?tp_btf/timer_start")
 int BPF_PROG(pk_timer_start, struct timer_list *timer)
 {
-	struct pk_cpu *c = pk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 	__u64 function = (__u64)timer->function;
 	__u64 party;
 
@@ -119,7 +119,7 @@ static __always_inline bool pk_waits_for_timer(struct pk_cpu *c)
 SEC("?tp_btf/timer_expire_entry")
 int BPF_PROG(pk_timer_expire, struct timer_list *timer)
 {
-	struct pk_cpu *c = pk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 
 	c->timer.expiring = (__u64)timer;
 	c->timer.expires = timer->expires;
@@ -133,7 +133,7 @@ int BPF_PROG(pk_timer_expire, struct timer_list *timer)
 SEC("?tp_btf/hrtimer_expire_entry")
 int BPF_PROG(pk_hrtimer_expire, struct hrtimer *timer)
 {
-	struct pk_cpu *c = pk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 
 	if (!timer->is_soft)
 		return 0;

@@ -14,7 +14,7 @@
 #include <bpf/bpf_tracing.h>
 
 /* Work that its own timer queues, which expires just now, is for whoever started that. */
-static __always_inline __u64 pk_delayer(struct pk_cpu *c, struct work_struct *work)
+static __always_inline __u64 pk_timer_starter(struct pk_cpu *c, struct work_struct *work)
 {
 	__u64 timer = (__u64)work + bpf_core_field_offset(struct delayed_work, timer);
 
@@ -27,7 +27,7 @@ static __always_inline __u64 pk_delayer(struct pk_cpu *c, struct work_struct *wo
 SEC("?tp_btf/workqueue_queue_work")
 int BPF_PROG(pk_workqueue_queue_work, unsigned int cpu, void *pwq, struct work_struct *work)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_LASTING);
 	__u64 plain = pk_plain(c, work);
 	__u64 party;
 
@@ -35,7 +35,7 @@ int BPF_PROG(pk_workqueue_queue_work, unsigned int cpu, void *pwq, struct work_s
 		return 0; /* a run of it is for all whose requests have come: see pk_worker_party */
 	party = pk_party_now(c);
 	if (!party && pk_in_interrupt(c))
-		party = pk_delayer(c, work);
+		party = pk_timer_starter(c, work);
 	/* A disk says that it has room again, before its softirq says which requests have ended. */
 	if (!party && (__u64)work->func == addresses.known[PK_KNOWN_RUN_QUEUE])
 		party = pk_disk_object();
@@ -46,7 +46,7 @@ int BPF_PROG(pk_workqueue_queue_work, unsigned int cpu, void *pwq, struct work_s
 SEC("?tp_btf/sched_kthread_work_queue_work")
 int BPF_PROG(pk_kthread_queue_work, void *worker, struct kthread_work *work)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_LASTING);
 
 	pk_note(pk_work_object(pk_plain(c, work), (__u64)work->func), pk_party_now(c));
 	return 0;

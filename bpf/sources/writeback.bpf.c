@@ -15,7 +15,7 @@
 SEC("?tp_btf/writeback_dirty_inode_enqueue")
 int BPF_PROG(pk_inode_dirty, struct inode *inode)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_LASTING);
 
 	return pk_vote(c, pk_inode_object(pk_plain(c, inode)), pk_party_now(c), 1, PK_VOTE_BEGINS);
 }
@@ -38,7 +38,7 @@ static __noinline int pk_dirty_slow(struct pk_cpu *c, __u64 inode, __u64 number,
 SEC("?tp_btf/writeback_dirty_folio")
 int BPF_PROG(pk_folio_dirty, struct folio *folio, struct address_space *mapping)
 {
-	struct pk_cpu *c = pk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct inode *inode;
 	__u64 pages, plain;
@@ -58,7 +58,7 @@ int BPF_PROG(pk_folio_dirty, struct folio *folio, struct address_space *mapping)
 SEC("?tp_btf/writeback_single_inode_start")
 int BPF_PROG(pk_inode_written, struct inode *inode)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_LASTING);
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	if (task->flags & PF_WQ_WORKER)
@@ -70,7 +70,7 @@ int BPF_PROG(pk_inode_written, struct inode *inode)
 SEC("?tp_btf/writeback_pages_written")
 int BPF_PROG(pk_flush_done)
 {
-	struct pk_cpu *c = pk_rare_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_LASTING);
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	if (task->flags & PF_WQ_WORKER)
@@ -82,7 +82,7 @@ int BPF_PROG(pk_flush_done)
 SEC("?tp_btf/jbd2_handle_start")
 int BPF_PROG(pk_journal_handle, unsigned int dev, unsigned int tid)
 {
-	struct pk_cpu *c = pk_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 
 	return pk_vote(c, pk_object_of(PK_SALT_JOURNAL, dev, tid), pk_party_now(c), 1, PK_VOTE_ADDS);
 }

@@ -16,10 +16,10 @@ int pk_put_row(struct pk_cpu *c, struct pk_exact *row)
 	key->ran_on = row->ran_on;
 	key->served = row->served;
 	key->served_kind = row->served & PK_OBJECT ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
-	key->kstack = row->function;
-	key->syscall = row->number;
+	key->function = row->function;
+	key->number = row->number;
 	key->kind = row->kind < PK_EXACT_RUN ? PK_INTERRUPT : PK_MEASURED;
-	key->vec = row->kind;
+	key->exact_kind = row->kind;
 	key->basis = row->basis;
 	key->reason = PK_UNTRACKED;
 	ns = row->ns;

@@ -39,13 +39,13 @@ int pk_measure_run(struct pk_cpu *c)
 SEC("?raw_tp/sched_switch")
 int pk_sched_switch(void *ctx)
 {
-	return pk_measure_run(pk_measure_hook());
+	return pk_measure_run(pk_hook(PK_HOOKS_MEASURE));
 }
 
 SEC("?raw_tp/softirq_entry")
 int pk_softirq_entry(void *ctx)
 {
-	struct pk_cpu *c = pk_measure_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_MEASURE);
 
 	c->measure.softirq_off = c->irq.sum;
 	c->measure.softirq_since = started ? bpf_ktime_get_ns() : 0;
@@ -60,7 +60,7 @@ SEC("?raw_tp/softirq_exit")
 int pk_softirq_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct pk_cpu *c = pk_measure_hook();
+	struct pk_cpu *c = pk_hook(PK_HOOKS_MEASURE);
 	__u64 ran_on, took;
 	__u16 vec = ctx->args[0];
 

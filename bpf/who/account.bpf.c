@@ -82,7 +82,7 @@ static __always_inline struct pk_key *pk_key_of(struct pk_cpu *c, struct pk_char
 	key->kind = charge->kind;
 	key->vec = charge->vec;
 	if (charge->kind == PK_WORK)
-		key->ustack = c->sampler.work_function;
+		key->work_function = c->sampler.work_function;
 	return key;
 }
 

@@ -79,7 +79,7 @@ int pk_vote(struct pk_cpu *c, __u64 object, __u64 party, __u64 weight, __u32 kin
 		.weight = weight,
 		.fades = !is_some(kind ^ PK_VOTE_FADES),
 		.anew = !is_some(kind ^ PK_VOTE_BEGINS),
-		.failing = !is_some(kind ^ PK_VOTE_FAILING),
+		.fallback = !is_some(kind ^ PK_VOTE_FALLBACK),
 	};
 	struct pk_pending *pending;
 	__u32 level, at;
@@ -266,11 +266,11 @@ static __noinline __u64 pk_worker_party(__u64 workerp, __u32 *basis)
 }
 
 /* A thread that sends on what many gave it; 0: it is none. */
-static __noinline __u64 pk_sent_on_party(__u64 taskp)
+static __noinline __u64 pk_remapping_party(__u64 taskp)
 {
-	if (!pk_noted(pk_sent_on_object(taskp, 0)))
+	if (!pk_noted(pk_remapping_object(taskp, 0)))
 		return 0;
-	return pk_disk_party(pk_noted(pk_sent_on_object(taskp, window)));
+	return pk_disk_party(pk_noted(pk_remapping_object(taskp, window)));
 }
 
 __u64 pk_thread_party(__u64 taskp, __u32 *basis)
@@ -289,7 +289,7 @@ __u64 pk_thread_party(__u64 taskp, __u32 *basis)
 		return party;
 	if (worker)
 		return pk_worker_party((__u64)worker, basis);
-	party = pk_sent_on_party(taskp);
+	party = pk_remapping_party(taskp);
 	if (party)
 		return party;
 	*basis = PK_BASIS_QUEUER;

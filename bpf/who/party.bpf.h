@@ -89,7 +89,7 @@ static __always_inline __u64 pk_inode_object(__u64 inode)
  * Bios that a thread sends on to other disks are for those who wanted their places: whose the last
  * one was, in this window; in window 0 it is noted that the thread does so.
  */
-static __always_inline __u64 pk_sent_on_object(__u64 taskp, __u32 in_window)
+static __always_inline __u64 pk_remapping_object(__u64 taskp, __u32 in_window)
 {
 	__u64 pid = BPF_CORE_READ((struct task_struct *)taskp, pid);
 
@@ -212,7 +212,7 @@ static __always_inline __u64 pk_timer_noted(__u64 timer, __u64 expires)
  * Whether older votes count less, or not at all from this one on; or whether it counts only where
  * nothing else is known in the end.
  */
-enum pk_vote_kind { PK_VOTE_ADDS, PK_VOTE_FADES, PK_VOTE_BEGINS, PK_VOTE_FAILING };
+enum pk_vote_kind { PK_VOTE_ADDS, PK_VOTE_FADES, PK_VOTE_BEGINS, PK_VOTE_FALLBACK };
 
 /*
  * Adds to a party's part in an object. Votes for the same are put together: a CPU keeps a few, until

@@ -20,7 +20,7 @@ __u64 pk_net_socket(struct pk_cpu *c, __u64 skp)
 		return object;
 	ports = pk_sock_portpair(skp, BPF_CORE_READ(sk, __sk_common.skc_portpair));
 	net = (__u64)BPF_CORE_READ(sk, __sk_common.skc_net.net);
-	pk_vote(c, object, pk_listener_object(net, ports >> 16), 1, PK_VOTE_FAILING);
+	pk_vote(c, object, pk_listener_object(net, ports >> 16), 1, PK_VOTE_FALLBACK);
 	return object;
 }
 

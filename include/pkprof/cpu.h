@@ -73,7 +73,7 @@ struct pk_cpu_hot {
 	__u32 armed;  /* enum pk_phase: an account waits for the next hook */
 	__u16 busy;   /* a slow path is at work on the account */
 	__u16 sent;   /* .tx_sk is of a packet that was queued since .skb was received */
-	__u64 hits;   /* runs of hooks */
+	__u64 runs[PK_HOOK_GROUPS]; /* of hooks; in this line those that run for each packet, page or timer */
 };
 
 /* The account that waits: the sampler met asynchronous work that it cannot name. */
@@ -95,14 +95,6 @@ struct pk_cpu_account {
 	__u32 untold;    /* in PK_PHASE_PACKET: without the hook on packets only a socket's could name it */
 	__u32 packets;   /* received on this CPU, in PK_PHASE_PACKET while their hooks rest */
 	__u32 pad;
-};
-
-/* Runs of hooks, but for those of hot.hits. */
-struct pk_cpu_hits {
-	__u64 rare;    /* that no budget turns off */
-	__u64 disk;    /* on disk requests */
-	__u64 irq;     /* on hard interrupts */
-	__u64 measure; /* that measure all of the time */
 };
 
 /* The hard interrupt that is being handled; see bpf/sources/interrupt.bpf.c. */
@@ -219,7 +211,6 @@ struct pk_cpu_calls {
 struct pk_cpu {
 	struct pk_cpu_hot hot;
 	struct pk_cpu_account wait;
-	struct pk_cpu_hits hits;
 	struct pk_cpu_irq irq;
 	struct pk_cpu_clock clock;
 	struct pk_cpu_sampler sampler;
@@ -233,7 +224,8 @@ struct pk_cpu {
 	__u64 percpu; /* base of this CPU's per-CPU area, 0 before it is known */
 	struct pk_stats stats;
 } __attribute__((aligned(128)));
-static_assert(sizeof(struct pk_cpu_hot) == 64, "what hooks touch is one line of the cache");
+static_assert(__builtin_offsetof(struct pk_cpu_hot, runs) + sizeof(__u64) == 64,
+	      "what hooks touch is one line of the cache");
 
 #define PK_NO_CALL (~0U)
 

@@ -35,9 +35,9 @@ bool is_sampled(const pk_key& key) {
 // Between the vectors a softirq's loop is not measured, and is part of the turn.
 Whole whole_of(const pk_key& key, const Times& times, const KernelThreads& threads) {
   const bool measured = key.kind == PK_MEASURED;
-  if (measured ? key.vec != PK_EXACT_SOFTIRQ : key.kind != PK_SOFTIRQ)
+  if (measured ? key.exact_kind != PK_EXACT_SOFTIRQ : key.kind != PK_SOFTIRQ)
     return {key.ran_on, PK_VEC_NONE};
-  const auto vec = static_cast<uint8_t>(measured ? key.syscall : key.vec);
+  const auto vec = static_cast<uint8_t>(measured ? key.number : key.vec);
   // A network thread's polling is its turn, though it counts as a softirq's work.
   if (vec == PK_VEC_NET_RX && threads.polls(key.ran_on)) return {key.ran_on, PK_VEC_NONE};
   const Whole vector{key.ran_on, vec};

@@ -35,7 +35,7 @@ void Parties::add(std::span<const std::pair<pk_vote_key, pk_vote>> votes, double
     if (vote.anew) objects_[key.object].parties.clear();
   for (const auto& [key, vote] : votes) {
     Object& object = objects_[key.object];
-    if (vote.failing) {
+    if (vote.fallback) {
       object.instead = key.party;
       object.round = round_;
       continue;
@@ -73,7 +73,7 @@ void Parties::forget() {
   forgotten_ += std::erase_if(objects_, [&](const auto& o) { return o.second.round <= limit; });
 }
 
-void Parties::share_out(uint64_t party, double part, int depth, Asked& asked) const {
+void Parties::resolve(uint64_t party, double part, int depth, Asked& asked) const {
   const auto give = [&](uint64_t label) {
     const auto [it, fresh] = asked.places.try_emplace(label, asked.shares.size());
     if (fresh) asked.shares.push_back({label, 0});
@@ -87,15 +87,15 @@ void Parties::share_out(uint64_t party, double part, int depth, Asked& asked) co
     for (const Party& p : it->second.parties) all += p.weight;
   if (depth == deepest) return give(0);
   if (all <= 0 && asked.finally && it != objects_.end() && it->second.instead)
-    return share_out(it->second.instead, part, depth + 1, asked);
+    return resolve(it->second.instead, part, depth + 1, asked);
   if (all <= 0) return give(0);
   for (const Party& p : it->second.parties)
-    share_out(p.party, part * p.weight / all, depth + 1, asked);
+    resolve(p.party, part * p.weight / all, depth + 1, asked);
 }
 
 std::vector<Parties::Share> Parties::of(uint64_t object, const Owner& owner, bool finally) const {
   Asked asked{owner, finally, {}, {}};
-  share_out(object, 1, 0, asked);
+  resolve(object, 1, 0, asked);
   std::vector<Share>& shares = asked.shares;
   if (shares.size() == 1 && shares[0].label == 0) shares.clear();
   return std::move(shares);

@@ -59,7 +59,7 @@ class Parties {
     std::vector<Share> shares;
     std::unordered_map<uint64_t, size_t> places;  // of labels, in shares
   };
-  void share_out(uint64_t party, double part, int depth, Asked& asked) const;
+  void resolve(uint64_t party, double part, int depth, Asked& asked) const;
   void forget();
 
   size_t most_;

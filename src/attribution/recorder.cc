@@ -288,10 +288,10 @@ void Recorder::add_exact(const pk_exact& exact) {
   row.key.ran_on = exact.ran_on;
   row.key.served = exact.served;
   row.key.served_kind = exact.served & PK_OBJECT ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
-  row.key.kstack = exact.function;
-  row.key.syscall = exact.number;
+  row.key.function = exact.function;
+  row.key.number = exact.number;
   row.key.kind = exact.kind < PK_EXACT_RUN ? PK_INTERRUPT : PK_MEASURED;
-  row.key.vec = exact.kind;
+  row.key.exact_kind = exact.kind;
   row.key.basis = exact.basis;
   row.key.reason = PK_UNTRACKED;
   count(row, {scale_(exact.ns), exact.count});

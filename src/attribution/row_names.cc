@@ -36,9 +36,9 @@ Row RowNames::without_stacks(const Row& row) {
 }
 
 std::string RowNames::interrupt_source(const pk_key& key, Frames kernel) {
-  switch (key.vec) {
+  switch (key.exact_kind) {
     case PK_EXACT_DEVICE:
-      return "irq:" + interrupts_.of(key.syscall);
+      return "irq:" + interrupts_.of(key.number);
     case PK_EXACT_TIMER:
       return "irq:local_timer";
     case PK_EXACT_RESCHEDULE:
@@ -91,7 +91,7 @@ std::string RowNames::source_of(const pk_key& key, const Label& ran_on, Frames k
 
 // The function of the piece of work that a kernel thread is at.
 std::string RowNames::work_name(const pk_key& key) {
-  const std::string name = function_name(stacks_.kernel_frame(key.ustack));
+  const std::string name = function_name(stacks_.kernel_frame(key.work_function));
   return name.empty() ? "unknown" : name;
 }
 
@@ -103,7 +103,7 @@ LabelId RowNames::served_label(Profile& p, const pk_key& key, const Label& ran_o
                          : key.kind == PK_CALLS && key.ran_on >> 32
                              ? kthread_of_kernel(kthread_name(ran_on.comm))
                          : key.kind == PK_INTERRUPT
-                             ? key.vec == PK_EXACT_CALL &&
+                             ? key.exact_kind == PK_EXACT_CALL &&
                                    (kernel.empty() || call_of_kernel(function_name(kernel.front())))
                              : key.served_kind == PK_SERVED_LABEL;
   if (key.served_kind == PK_SERVED_OBJECT) {
@@ -139,9 +139,9 @@ uint32_t RowNames::name_thread(Profile& profile, LabelId process, uint64_t label
 std::vector<FrameId> RowNames::functions_of(const pk_key& key) {
   std::vector<FrameId> functions;
   if (key.kind != PK_INTERRUPT && key.kind != PK_CALLS) return functions;
-  if (key.kstack) functions.push_back(stacks_.kernel_frame(key.kstack));
+  if (key.function) functions.push_back(stacks_.kernel_frame(key.function));
   // A return address may lie behind the function it returns to.
-  if (key.kind == PK_CALLS && key.ustack) functions.push_back(stacks_.kernel_frame(key.ustack - 1));
+  if (key.kind == PK_CALLS && key.caller) functions.push_back(stacks_.kernel_frame(key.caller - 1));
   return functions;
 }
 

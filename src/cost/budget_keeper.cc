@@ -12,7 +12,7 @@
 namespace pkprof {
 namespace {
 
-constexpr uint64_t look_interval_ns = 200'000'000;
+constexpr uint64_t keep_interval_ns = 200'000'000;
 
 // Longer than a disk request or an interrupt asked of another CPU takes, mostly.
 constexpr timespec lead_in{0, 50'000'000};
@@ -27,14 +27,7 @@ constexpr uint64_t longest_cost_interval_ns = 10'000'000'000;
 }  // namespace
 
 BudgetKeeper::BudgetKeeper(KernelSide& kernel, const Options& options, HookOverhead overhead)
-    : kernel_(kernel),
-      options_(options),
-      cost_(CostMeter::ByGroup{kernel.programs(HookGroup::lasting),
-                               kernel.programs(HookGroup::work), kernel.programs(HookGroup::disks),
-                               kernel.programs(HookGroup::interrupts),
-                               kernel.programs(HookGroup::measure),
-                               kernel.programs(HookGroup::calls)},
-            overhead) {}
+    : kernel_(kernel), options_(options), cost_(kernel.programs(), overhead) {}
 
 void BudgetKeeper::begin() {
   const uint64_t now = monotonic_ns();
@@ -42,7 +35,7 @@ void BudgetKeeper::begin() {
   packets_.emplace();
   sending_.emplace();
   windows_->begin(now, spent_ns());
-  look();
+  keep();
 }
 
 // Up to now, by CPU, at the prices of now: what was paid before at others stays as it was, once
@@ -81,7 +74,7 @@ std::vector<uint64_t> BudgetKeeper::spent_ns() {
   return all;
 }
 
-void BudgetKeeper::look_at_rest(uint64_t now) {
+void BudgetKeeper::keep_resting(uint64_t now) {
   if (options_.calls) return;
   const pk_stats stats = kernel_.stats();
   uint32_t resting = 0;
@@ -107,27 +100,27 @@ void BudgetKeeper::turn_cost_window(uint64_t now) {
   cost_window_end_ = now + cost_window_ns;
 }
 
-bool BudgetKeeper::look() {
+bool BudgetKeeper::keep() {
   const uint64_t now = monotonic_ns();
   const bool watching = kernel_.clocks().enabled();
   bool watch = watching;
-  if (now >= next_look_) {
-    next_look_ = (now / look_interval_ns + 1) * look_interval_ns;
-    if (watching) look_at_rest(now);
+  if (now >= next_keep_) {
+    next_keep_ = (now / keep_interval_ns + 1) * keep_interval_ns;
+    if (watching) keep_resting(now);
     watch = windows_->watch(now, spent_ns());
   }
   if (watching && watch) turn_cost_window(now);
-  next_ = watching ? std::min(next_look_, cost_window_end_) : next_look_;
+  next_ = watching ? std::min(next_keep_, cost_window_end_) : next_keep_;
   return watch;
 }
 
-void BudgetKeeper::pause(WhileOff clock) {
+void BudgetKeeper::turn_off(WhileOff clock) {
   cost_.close();
   kernel_.disable(clock);
   kernel_.hooks().detach();
 }
 
-Result<> BudgetKeeper::go_on() {
+Result<> BudgetKeeper::turn_on() {
   auto attached = kernel_.attach_hooks_again();
   if (!attached) return std::unexpected(attached.error());
   unhooked_ += *attached;
@@ -135,10 +128,10 @@ Result<> BudgetKeeper::go_on() {
   return kernel_.enable();
 }
 
-void BudgetKeeper::forget_pause() {
+void BudgetKeeper::begin_windows() {
   windows_->begin(monotonic_ns(), spent_ns());
-  next_look_ = 0;
-  look();
+  next_keep_ = 0;
+  keep();
 }
 
 }  // namespace pkprof

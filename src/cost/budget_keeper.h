@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cost/cost.h"
-#include "cost/rest.h"
+#include "cost/resting_hooks.h"
 #include "cost/windows.h"
 #include "kernel/kernel_side.h"
 
@@ -28,19 +28,19 @@ class BudgetKeeper {
   void begin();
 
   // Does what is due. Returns whether to watch from now on.
-  bool look();
-  // When look() will have more to do, CLOCK_MONOTONIC, ns.
+  bool keep();
+  // When keep() will have more to do, CLOCK_MONOTONIC, ns.
   [[nodiscard]] uint64_t next() const { return next_; }
-  // All off, up to go_on(). `clock`: whether the recording's clock goes on meanwhile.
-  void pause(WhileOff clock);
+  // All off, up to turn_on(). `clock`: whether the recording's clock goes on meanwhile.
+  void turn_off(WhileOff clock);
   // All on again. For the first moments hooks note and nothing counts, so that work given just
   // before has its giver.
-  Result<> go_on();
+  Result<> turn_on();
   // It goes on after a pause that was asked for, which is no business of the budget's.
-  void forget_pause();
+  void begin_windows();
 
-  // The programs of a group are others from here on.
-  void watch(HookGroup group) { cost_.watch(group, kernel_.programs(group)); }
+  // Programs were attached.
+  void programs_changed() { cost_.set_programs(kernel_.programs()); }
   void close() { cost_.close(); }  // measures no more
 
   [[nodiscard]] double hook_ns(HookGroup group) const { return cost_.hook_ns(group); }
@@ -49,16 +49,16 @@ class BudgetKeeper {
 
  private:
   std::vector<uint64_t> spent_ns();
-  void look_at_rest(uint64_t now);
+  void keep_resting(uint64_t now);
   void turn_cost_window(uint64_t now);
 
   KernelSide& kernel_;
   Options options_;
   CostMeter cost_;
   std::optional<Windows> windows_;
-  std::optional<Rest> packets_;  // hooks that may rest
-  std::optional<Rest> sending_;
-  RestInVain taking_;
+  std::optional<RestingHooks> packets_;  // hooks that may rest
+  std::optional<RestingHooks> sending_;
+  VainRuns taking_;
   struct Paid {
     double ns = 0;
     double clock_ns = 0;  // and runs of hooks, up to then
@@ -67,7 +67,7 @@ class BudgetKeeper {
   std::vector<Paid> paid_;   // by CPU
   uint64_t process_ns_ = 0;  // of this process, up to then
   uint64_t next_ = 0;
-  uint64_t next_look_ = 0;
+  uint64_t next_keep_ = 0;
   uint64_t cost_window_end_ = 0;  // of the one that is open; or when the next one is to be opened
   uint64_t cost_interval_ns_ = 0;
   uint64_t unhooked_ = 0;

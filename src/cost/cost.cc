@@ -35,9 +35,9 @@ T median(std::vector<T>& v) {
 CostMeter::CostMeter(ByGroup hook_programs, HookOverhead overhead)
     : hooks_(std::move(hook_programs)), overhead_(overhead), used_at_start_(used_ns()) {}
 
-void CostMeter::watch(HookGroup group, std::vector<int> programs) {
+void CostMeter::set_programs(ByGroup hook_programs) {
   close();
-  hooks_[static_cast<size_t>(group)] = std::move(programs);
+  hooks_ = std::move(hook_programs);
 }
 
 CostMeter::Runs CostMeter::runs_of(int program) {

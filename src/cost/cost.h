@@ -22,8 +22,8 @@ class CostMeter {
   using ByGroup = std::array<std::vector<int>, hook_groups>;
   CostMeter(ByGroup hook_programs, HookOverhead overhead);
 
-  // The programs of a group are others from here on.
-  void watch(HookGroup group, std::vector<int> programs);
+  // They are others from here on.
+  void set_programs(ByGroup hook_programs);
 
   // Opens a window; close() it some milliseconds later.
   void open();

@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/signals.h"
 #include "calls/call_facilities.h"
+#include "debox/async_feed.h"
 #include "debox/debox_wire.h"
-#include "debox/elsewhere.h"
 #include "debox/names.h"
 #include "debox/server.h"
 #include "debox/side.h"
@@ -76,7 +76,7 @@ class DeboxSession {
   uint32_t wants_ = DB_CALLS_ALL | DB_SLEEPS | DB_FAULTS;  // of threads that are followed
   std::optional<RunningShare> cost_;
   uint64_t elsewhere_ns_ = 0;             // what the recording beside cost
-  std::unique_ptr<Elsewhere> elsewhere_;  // goes before side_, whose memory it uses
+  std::unique_ptr<AsyncFeed> elsewhere_;  // goes before side_, whose memory it uses
   std::vector<std::string> degraded_;
   std::vector<SlowCall> slowest_;  // a heap: the one that is to go first is in front
   bool wanted_ = true;
@@ -117,7 +117,7 @@ Result<> DeboxSession::prepare() {
   side_.emplace(std::move(*side));
   if (side_->traces()) wants_ |= DB_TRACE;
   if (options_.elsewhere) {
-    auto started = Elsewhere::start(*facts, names_->symbols(), side_->memory(), options_.budget);
+    auto started = AsyncFeed::start(*facts, names_->symbols(), side_->memory(), options_.budget);
     if (started)
       elsewhere_ = std::move(*started);
     else

@@ -25,8 +25,8 @@ bool is_clock(std::string_view event) {
   return event == "cpu-clock" || event == "task-clock";
 }
 
-bool is_kernel(const PerfFrame& frame) {
-  return pkprof::is_kernel(frame.file, frame.address);
+bool is_of_kernel(const PerfFrame& frame) {
+  return is_kernel(frame.file, frame.address);
 }
 
 class PerfScript {
@@ -154,7 +154,7 @@ class PerfScript {
   }
 
   static bool has_user_frames(const PerfSample& sample) {
-    return std::ranges::any_of(sample.frames, [](const PerfFrame& f) { return !is_kernel(f); });
+    return std::ranges::any_of(sample.frames, [](const PerfFrame& f) { return !is_of_kernel(f); });
   }
   static bool is_thread_of_kernel(const PerfSample& sample) {
     return !sample.frames.empty() && (sample.frames.back().function == "ret_from_fork_asm" ||
@@ -163,7 +163,7 @@ class PerfScript {
   }
 
   FrameId frame(const PerfFrame& from) {
-    const bool kernel = is_kernel(from);
+    const bool kernel = is_of_kernel(from);
     Frame to{.kind = kernel ? FrameKind::kernel : FrameKind::user};
     to.function = profile_.string(from.function);
     if (!from.file.empty()) to.mapping = mapping(from, kernel);
@@ -205,7 +205,8 @@ class PerfScript {
     const PerfSample& sample = *sample_;
     std::vector<ImportedFrame> frames;
     frames.reserve(sample.frames.size());
-    for (const PerfFrame& f : sample.frames) frames.push_back({f.function, is_kernel(f), frame(f)});
+    for (const PerfFrame& f : sample.frames)
+      frames.push_back({f.function, is_of_kernel(f), frame(f)});
     const SampleKey key = charged(profile_, label_of(sample), is_idle(sample), frames);
     count(sample, key);
     sample_.reset();

@@ -17,8 +17,8 @@ namespace {
 
 using namespace pprof;
 
-constexpr size_t deepest_stack = size_t{1} << 20;  // that is read, and cut to what is kept
-constexpr uint64_t nominal_ns = 1'000'000;         // of a sample, where nothing is known
+constexpr size_t deepest_raw_stack = size_t{1} << 20;  // that is read, and cut to what is kept
+constexpr uint64_t nominal_sample_ns = 1'000'000;      // of a sample, where nothing is known
 
 // Nanoseconds of one; 0 where it is no unit of time.
 uint64_t unit_ns(std::string_view unit) {
@@ -107,7 +107,7 @@ class Foreign {
       if (time_at_ && !clock) continue;
       count_at_ = i;
       time_at_ = clock ? i + 1 : i;
-      time_unit_ns_ = clock ? 1 : nominal_ns;
+      time_unit_ns_ = clock ? 1 : nominal_sample_ns;
       nominal_ = !clock;
       if (clock) break;
     }
@@ -161,7 +161,7 @@ class Foreign {
   }
 
   void add(protozero::data_view sample) {
-    read_raw_sample(sample, stack_, values_, labels_, deepest_stack);
+    read_raw_sample(sample, stack_, values_, labels_, deepest_raw_stack);
     require(values_.size() == file_.value_types.size(),
             "a sample does not have one value of each type");
     for (const uint64_t value : values_)

@@ -27,8 +27,8 @@ constexpr int most_tries = 200;
 pk_key key_of(const pk_call& call) {
   pk_key key{};
   key.served = call.served;
-  key.kstack = call.function;
-  key.ustack = call.caller;
+  key.function = call.function;
+  key.caller = call.caller;
   key.syscall = PK_NO_SYSCALL;
   key.kind = PK_CALLS;
   key.vec = PK_VEC_NONE;

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "kernel/object/kernel_object.h"
-#include "probe/entering.h"
 #include "probe/hook_overhead.h"
+#include "probe/interrupt_entry.h"
 #include "probe/libbpf_log.h"
 #include "probe/polling.h"
 
@@ -28,7 +28,7 @@ void let_settle() {
 
 HookOverhead KernelHooks::measure_overhead() {
   if (object_.options.hooks)
-    object_.skeleton->bss->entering_ns = static_cast<uint32_t>(measure_entering_ns());
+    object_.skeleton->bss->interrupt_entry_ns = static_cast<uint32_t>(measure_interrupt_entry_ns());
   bpf_link* empty = nullptr;
   const HookOverhead overhead = pkprof::measure_overhead(object_.skeleton->progs.pk_empty, &empty);
   empty_.reset(empty);
@@ -150,28 +150,8 @@ std::vector<int> KernelHooks::programs(HookGroup group) const {
 
 std::vector<uint64_t> KernelHooks::runs(HookGroup group) const {
   std::vector<uint64_t> runs;
-  for (const pk_cpu& cpu : object_.per_cpu()) {
-    switch (group) {
-      case HookGroup::lasting:
-        runs.push_back(cpu.hits.rare);
-        break;
-      case HookGroup::work:
-        runs.push_back(cpu.hot.hits);
-        break;
-      case HookGroup::disks:
-        runs.push_back(cpu.hits.disk);
-        break;
-      case HookGroup::interrupts:
-        runs.push_back(cpu.hits.irq);
-        break;
-      case HookGroup::measure:
-        runs.push_back(cpu.hits.measure);
-        break;
-      case HookGroup::calls:
-        runs.push_back(cpu.stats.calls);
-        break;
-    }
-  }
+  for (const pk_cpu& cpu : object_.per_cpu())
+    runs.push_back(cpu.hot.runs[static_cast<size_t>(group)]);
   return runs;
 }
 

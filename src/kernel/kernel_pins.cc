@@ -55,11 +55,10 @@ Result<> KernelSide::pin(const std::string& dir) {
     if (auto r = pin_fd(parts_->tables.counts().fd(i), table_path(dir, "counts", i)); !r) return r;
     if (auto r = pin_fd(parts_->tables.stacks().fd(i), table_path(dir, "stacks", i)); !r) return r;
   }
-  for (size_t group = 0; group < hook_groups; ++group) {
-    const std::vector<int> fds = programs(static_cast<HookGroup>(group));
-    for (size_t i = 0; i < fds.size(); ++i)
-      if (auto r = pin_fd(fds[i], program_path(dir, group, i)); !r) return r;
-  }
+  const auto by_group = programs();
+  for (size_t group = 0; group < hook_groups; ++group)
+    for (size_t i = 0; i < by_group[group].size(); ++i)
+      if (auto r = pin_fd(by_group[group][i], program_path(dir, group, i)); !r) return r;
   std::vector<bpf_link*> links = parts_->hooks.links();
   for (bpf_link* clock : parts_->clocks.links()) links.push_back(clock);
   for (size_t i = 0; i < links.size(); ++i) {

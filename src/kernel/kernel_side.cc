@@ -91,8 +91,13 @@ Result<size_t> KernelSide::attach_hooks_again() {
   return failed;
 }
 
-std::vector<int> KernelSide::programs(HookGroup group) const {
-  return group == HookGroup::calls ? parts_->calls.programs() : parts_->hooks.programs(group);
+std::array<std::vector<int>, hook_groups> KernelSide::programs() const {
+  std::array<std::vector<int>, hook_groups> all;
+  for (size_t g = 0; g < hook_groups; ++g)
+    all[g] = parts_->hooks.programs(static_cast<HookGroup>(g));
+  std::ranges::copy(parts_->calls.programs(),
+                    std::back_inserter(all[static_cast<size_t>(HookGroup::calls)]));
+  return all;
 }
 
 int KernelSide::mapped() const {

@@ -4,6 +4,7 @@
 // enable(), after which it counts.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -80,8 +81,8 @@ class KernelSide {
   [[nodiscard]] SocketOwners& owners();
   [[nodiscard]] const SocketOwners& owners() const;
 
-  // Programs of a group, those that count calls among them.
-  [[nodiscard]] std::vector<int> programs(HookGroup group) const;
+  // For the cost meter: all programs, also those that count calls.
+  [[nodiscard]] std::array<std::vector<int>, hook_groups> programs() const;
   [[nodiscard]] int mapped() const;  // the ring that Mappings reads
   [[nodiscard]] pk_stats stats() const;
   [[nodiscard]] std::vector<uint64_t> taken_in_vain() const;  // see kernel_stats.h

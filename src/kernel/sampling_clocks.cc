@@ -116,7 +116,7 @@ Result<> SamplingClocks::start() {
   }
   time_.go_on(now);
   begin_anew(now);
-  object_.run_everywhere(object_.skeleton->progs.pk_look);
+  object_.run_everywhere(object_.skeleton->progs.pk_find_idle);
   for (const Fd& fd : clocks_)
     if (ioctl(fd.get(), PERF_EVENT_IOC_ENABLE, 0)) return fail_errno("starting the samplers");
   return {};

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/hex.h"
+
 namespace pkprof {
 
 namespace {
@@ -33,12 +35,6 @@ constexpr std::array<Prefix, 6> prefixes = {{{"docker", "docker"},
 
 constexpr std::array<std::string_view, 6> unit_suffixes = {".service", ".scope", ".slice",
                                                            ".socket",  ".mount", ".swap"};
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
 
 bool is_hex(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return hex_value(c) >= 0; });

@@ -5,16 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "model/hex.h"
+
 namespace pkprof {
 
 namespace {
-
-constexpr std::string_view hex_digits = "0123456789abcdef";
-
-int hex_value(char c) {
-  const size_t i = hex_digits.find(c);
-  return i == std::string_view::npos ? -1 : static_cast<int>(i);
-}
 
 // Whether `text` begins with what escape_text writes for a byte.
 bool is_escape(std::string_view text) {

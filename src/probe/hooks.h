@@ -17,16 +17,16 @@ struct Need {
   const char* costs;
 };
 
-// Hooks whose runs are counted together, since they cost about the same.
-enum class HookGroup {
-  lasting,     // rare hooks that note who owns what for long: they stay on between windows
-  work,        // for each packet, page or timer
-  disks,       // for each disk request
-  interrupts,  // for each hard interrupt
-  measure,     // for each task's turn and each softirq; only where all of the time is measured
-  calls,       // for each softirq and each call; only where calls are counted
+// See enum pk_hook_group.
+enum class HookGroup : uint8_t {
+  work = PK_HOOKS_WORK,
+  lasting = PK_HOOKS_LASTING,
+  disks = PK_HOOKS_DISKS,
+  interrupts = PK_HOOKS_INTERRUPTS,
+  measure = PK_HOOKS_MEASURE,
+  calls = PK_HOOKS_CALLS,
 };
-inline constexpr size_t hook_groups = 6;
+inline constexpr size_t hook_groups = PK_HOOK_GROUPS;
 
 // Of each run of a hook, whatever it does, ns.
 struct HookOverhead {

@@ -39,13 +39,6 @@ KernelSideOptions side_options(uint64_t frequency_hz, bool threads, bool hooks) 
   return side;
 }
 
-CostMeter meter_of(const KernelSide& kernel, const HookOverhead& overhead) {
-  return {
-      CostMeter::ByGroup{kernel.programs(HookGroup::lasting), kernel.programs(HookGroup::work),
-                         kernel.programs(HookGroup::disks), kernel.programs(HookGroup::interrupts)},
-      overhead};
-}
-
 uint64_t sum(const std::vector<uint64_t>& runs) {
   uint64_t all = 0;
   for (const uint64_t n : runs) all += n;
@@ -116,7 +109,7 @@ pk_stats Held::stats() const {
 
 double Held::cost_ns() {
   constexpr int windows = 5;
-  CostMeter cost = meter_of(kernel_, about_.overhead);
+  CostMeter cost(kernel_.programs(), about_.overhead);
   for (int i = 0; i < windows && !kernel_.clocks().ended(); ++i) {
     const timespec window{0, 10'000'000};
     cost.open();

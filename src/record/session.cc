@@ -98,7 +98,7 @@ Result<> Session::start() {
   since_ = started_;
   budget_->begin();
   if (options_.begins_paused) {
-    budget_->pause(WhileOff::clock_stands_still);
+    budget_->turn_off(WhileOff::clock_stands_still);
     paused_ = true;
     paused_at_ = monotonic_ns();
     if (options_.progress) tell_progress();
@@ -111,8 +111,8 @@ Result<> Session::start() {
 // another one that has its place. What is known of files holds, since who makes them dirty is seen
 // meanwhile, too.
 void Session::stop_watching(WhileOff clock) {
-  budget_->pause(clock);
-  if (auto r = drain(Drain::last); !r)
+  budget_->turn_off(clock);
+  if (auto r = drain(Drain::end); !r)
     degraded_.push_back("when it was paused: " + r.error().message);
   recorder_->give_up_objects();
   parties_.forget_fading();
@@ -132,24 +132,24 @@ void Session::pause() {
 }
 
 Result<> Session::go_on() {
-  if (auto r = budget_->go_on(); !r) return r;
+  if (auto r = budget_->turn_on(); !r) return r;
   if (started_unix_)
     paused_ns_ += monotonic_ns() - paused_at_;
   else
     started_unix_ = unix_ns();
   paused_ = false;
-  budget_->forget_pause();
+  budget_->begin_windows();
   return {};
 }
 
 bool Session::keep_budget() {
   const bool watching = kernel_->clocks().enabled();
-  if (budget_->look() == watching) return true;
+  if (budget_->keep() == watching) return true;
   if (watching) {
     stop_watching(WhileOff::clock_goes_on);
     return true;
   }
-  auto r = budget_->go_on();
+  auto r = budget_->turn_on();
   if (!r) degraded_.push_back("it ended early: " + r.error().message);
   return r.has_value();
 }
@@ -195,7 +195,7 @@ Result<> Session::count_what_is_hot() {
   const std::vector<std::string> hot = hot_functions(*look);
   if (hot.empty()) return fail("counting calls: nothing ran in the kernel so far; name functions");
   if (auto r = attach_calls(hot); !r) return r;
-  budget_->watch(HookGroup::calls);
+  budget_->programs_changed();
   if (auto meanwhile = cut(); !meanwhile) return std::unexpected(meanwhile.error());
   kernel_->calls().count(true);
   return {};

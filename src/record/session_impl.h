@@ -13,7 +13,7 @@
 #include "base/signals.h"
 #include "cost/budget_keeper.h"
 #include "cost/cost.h"
-#include "cost/so_far.h"
+#include "cost/totals.h"
 #include "kernel/kernel_side.h"
 #include "kernel/kernel_symbols.h"
 #include "probe/facts.h"
@@ -49,8 +49,8 @@ class Session {
   bool keep_budget();  // ends a window or begins one; false: to end
   Result<> wait();
   void follow_processes();  // also on CPUs that have come back, from here on
-  enum class Drain { meanwhile, last };
-  Result<> drain(Drain when = Drain::meanwhile);
+  enum class Drain { checkpoint, end };
+  Result<> drain(Drain when = Drain::checkpoint);
   void begin_batch(uint64_t taken, uint64_t watched_ns);
   void charge_objects(bool last);  // whose owner is known; `last`: or will not be
   void add_what_has_no_sample(uint64_t idle_ns);
@@ -89,9 +89,9 @@ class Session {
   uint64_t unwatched_ns_ = 0;        // up to then, that nothing stands for yet
   uint64_t idle_ns_ = 0;             // for how long the CPUs that were idle then had been
   HookOverhead overhead_;
-  [[nodiscard]] SoFar so_far() const;
-  SoFar told_;  // what profiles were told
-  uint64_t told_lost_ns_ = 0;
+  [[nodiscard]] Totals totals() const;
+  Totals reported_;  // what profiles were told
+  uint64_t reported_lost_ns_ = 0;
   uint64_t since_ = 0;             // up to when they were,
   uint64_t since_watched_ns_ = 0;  // and for how long it was watched up to then
   uint64_t started_ = 0;

@@ -60,7 +60,7 @@ void Session::begin_batch(uint64_t taken, uint64_t watched_ns) {
 
 Result<> Session::drain(Drain when) {
   Leftovers left;  // what is not in the tables
-  if (when == Drain::last) left = kernel_->tables().take_leftovers();
+  if (when == Drain::end) left = kernel_->tables().take_leftovers();
   auto tables = kernel_->tables().take();
   if (!tables) return std::unexpected(tables.error());
   // What processes did up to now comes first, so that their samples find their mappings.
@@ -75,7 +75,7 @@ Result<> Session::drain(Drain when) {
   recorder_->add(*tables);
   recorder_->add_leftovers(left);
   processes_.bury();
-  charge_objects(when == Drain::last);
+  charge_objects(when == Drain::end);
   recorder_->make_room();
   return {};
 }
@@ -108,12 +108,12 @@ void Session::charge_objects(bool last) {
 void Session::add_what_has_no_sample(uint64_t idle_ns) {
   recorder_->add_idle_so_far(idle_ns);
   const uint64_t lost_ns = kernel_->stats().lost_ns;
-  recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, lost_ns - told_lost_ns_);
-  told_lost_ns_ = lost_ns;
+  recorder_->add_special(uint64_t{PK_UNCLAIMED} + PK_LOST, lost_ns - reported_lost_ns_);
+  reported_lost_ns_ = lost_ns;
 }
 
 Result<> Session::finish(Profile& profile) {
-  if (auto r = drain(Drain::last); !r) return r;
+  if (auto r = drain(Drain::end); !r) return r;
   add_what_has_no_sample(idle_ns_);
   stand_for_all(stopped_);
   fill_meta(profile, stopped_);
@@ -136,15 +136,15 @@ Result<Profile> Session::cut() {
   return profile;
 }
 
-SoFar Session::so_far() const {
-  SoFar now = SoFar::look(*kernel_, *budget_);
+Totals Session::totals() const {
+  Totals now = Totals::read(*kernel_, *budget_);
   if (stopped_) now.user_ns = own_cpu_ns_;
   now.counters = counters();
   return now;
 }
 
 void Session::tell_progress() {
-  const SoFar now = so_far();
+  const Totals now = totals();
   const uint64_t duration_ns = drained_ - started_;
   if (duration_ns < drain_interval_ns / 2 && !paused_)
     return;  // of a moment there is little to say
@@ -174,11 +174,11 @@ void Session::fill_meta(Profile& profile, uint64_t until) {
   const uint64_t watched_ns = std::exchange(since_watched_ns_, drained_watched_ns_);
   meta.unwatched_ns =
       meta.duration_ns - std::min(meta.duration_ns, drained_watched_ns_ - watched_ns);
-  SoFar now = so_far();
-  tell(told_, now, meta);
-  meta.cost_kernel_ns = kernel_cost_ns(told_, now, *budget_);
+  Totals now = totals();
+  add_difference(reported_, now, meta);
+  meta.cost_kernel_ns = kernel_cost_ns(reported_, now, *budget_);
   meta.counters["hooks not attached again"] = budget_->unhooked();  // up to now: it lasts
-  told_ = std::move(now);
+  reported_ = std::move(now);
   since_ = until;
   meta.degraded.insert(meta.degraded.end(), degraded_.begin(), degraded_.end());
   for (const Capability& c : kernel_->hooks().capabilities())

@@ -15,7 +15,6 @@ namespace {
 
 constexpr size_t most_flows = 8;
 constexpr size_t most_stacks = 12;
-constexpr size_t number_width = 7;
 
 class Detail {
  public:

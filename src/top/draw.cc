@@ -17,7 +17,6 @@
 namespace pkprof::top {
 namespace {
 
-constexpr size_t number_width = 7;  // a space and "1234.5"
 constexpr size_t name_width = 16;
 constexpr size_t group_width = 30;
 constexpr std::array numbers = {Column::seems, Column::user,  Column::own,

@@ -10,6 +10,8 @@
 
 namespace pkprof::top {
 
+inline constexpr size_t number_width = 7;  // of a column: a space and "1234.5"
+
 // What a piece of text is, from which a terminal makes a colour, or something else where it has
 // none.
 enum class Tone : uint8_t {

@@ -150,7 +150,7 @@ size_t count_of(std::string_view what, const std::string& text) {
   return count;
 }
 
-std::string exported(const char* format, const Profile& profile) {
+std::string exported_as(const char* format, const Profile& profile) {
   return export_format(format)->write(profile, {}).value();
 }
 
@@ -193,8 +193,8 @@ TEST_P(HostileName, InJson) {
   for (const std::string& text :
        {report_json(profile_, how), flat_json(profile_, how), graph_json(profile_, how),
         calls_json(profile_, how), diff_json(profile_, GetParam(), profile_, GetParam(), how),
-        exported("json", profile_), exported("speedscope", profile_), exported("firefox", profile_),
-        exported("perfetto", profile_)}) {
+        exported_as("json", profile_), exported_as("speedscope", profile_),
+        exported_as("firefox", profile_), exported_as("perfetto", profile_)}) {
     const auto json = nlohmann::json::parse(text, nullptr, false);
     EXPECT_FALSE(json.is_discarded()) << text.substr(0, 200);
     EXPECT_NO_THROW(static_cast<void>(json.dump())) << "no UTF-8";
@@ -210,12 +210,12 @@ TEST_P(HostileName, InThePage) {
 }
 
 TEST_P(HostileName, InStacks) {
-  const std::string folded = exported("folded", profile_);
+  const std::string folded = exported_as("folded", profile_);
   expect_harmless_text(folded);
   std::istringstream lines(folded);
   for (std::string line; std::getline(lines, line);)
     EXPECT_NE(line.find_last_of(' '), std::string::npos) << line;
-  const std::string dot = exported("dot", profile_);
+  const std::string dot = exported_as("dot", profile_);
   expect_harmless_text(dot);
   for (size_t at = dot.find('"'), end = 0; at != std::string::npos; at = dot.find('"', end + 1)) {
     for (end = at + 1; end < dot.size() && dot[end] != '"'; ++end) end += dot[end] == '\\';
@@ -224,7 +224,7 @@ TEST_P(HostileName, InStacks) {
 }
 
 TEST_P(HostileName, InATable) {
-  std::istringstream rows(exported("csv", profile_));
+  std::istringstream rows(exported_as("csv", profile_));
   for (std::string row; std::getline(rows, row);) {
     ASSERT_TRUE(row.ends_with('\r'));
     row.pop_back();

@@ -118,7 +118,7 @@ void KernelObject::tell_facts(const KernelFacts& facts) {
 bool KernelObject::is_wanted(const bpf_program* program) const {
   const std::string_view name = bpf_program__name(program);
   if (refused.contains(std::string(name))) return false;
-  if (name == "pk_sample" || name == "pk_warm" || name == "pk_introduce" || name == "pk_look")
+  if (name == "pk_sample" || name == "pk_warm" || name == "pk_introduce" || name == "pk_find_idle")
     return true;
   if (name == "pk_measure_now") return options.hooks || options.measure;
   if (name == "pk_empty" || name == "pk_iter_sockets") return options.hooks;
@@ -222,7 +222,7 @@ Result<> KernelObject::open_pinned(const std::string& dir, const KernelFacts& fa
   }
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, skeleton->obj) bpf_program__set_autoload(
-      program, program == skeleton->progs.pk_look ||
+      program, program == skeleton->progs.pk_find_idle ||
                    (options.hooks && program == skeleton->progs.pk_iter_sockets));
   LibbpfLog log;
   ProgramLoader loader(facts);
@@ -250,10 +250,10 @@ void KernelObject::run_everywhere(bpf_program* program) {
   }
 }
 
-// See pk_look in sampler.bpf.c. Twice: a CPU that the host let wait is looked at before its clock
-// gets to take the sample that is late, and has taken it by the second time.
+// See pk_find_idle in sampler.bpf.c. Twice: a CPU that the host let wait is looked at before its
+// clock gets to take the sample that is late, and has taken it by the second time.
 void KernelObject::find_idle_cpus() {
-  for (int i = 0; i < 2; ++i) run_everywhere(skeleton->progs.pk_look);
+  for (int i = 0; i < 2; ++i) run_everywhere(skeleton->progs.pk_find_idle);
 }
 
 // One after the other. A CPU that the host does not run keeps us waiting, and what those before it

@@ -30,7 +30,7 @@ constexpr std::array<std::pair<const char*, std::string Container::*>, 7> contai
      {"pod_uid", &Container::pod_uid}}};
 
 // Raised by the readers below, turned into an Error by decode_comment.
-struct Malformed {
+struct BadComment {
   std::string what;
 };
 
@@ -43,7 +43,7 @@ void put(Json& to, const char* key, uint64_t value) {
 }
 
 std::string text_of(const Json& value, const char* key) {
-  if (!value.is_string()) throw Malformed{std::string(key) + " is not a string"};
+  if (!value.is_string()) throw BadComment{std::string(key) + " is not a string"};
   return unescape_text(value.get_ref<const std::string&>());
 }
 
@@ -54,7 +54,7 @@ std::string get_text(const Json& from, const char* key) {
 
 uint64_t number_of(const Json& value, const char* key, uint64_t max) {
   if (!value.is_number_unsigned() || value.get<uint64_t>() > max)
-    throw Malformed{std::string(key) + " is not a number in range"};
+    throw BadComment{std::string(key) + " is not a number in range"};
   return value.get<uint64_t>();
 }
 
@@ -86,7 +86,7 @@ bool is_set(const Json& from, const char* key) {
 
 Label label_from_json(const Json& from) {
   const auto kind = label_kind_from_string(get_text(from, "kind"));
-  if (!kind) throw Malformed{"a label of unknown kind; use a newer pkprof"};
+  if (!kind) throw BadComment{"a label of unknown kind; use a newer pkprof"};
   Container container;
   for (const auto& [key, member] : container_keys) container.*member = get_text(from, key);
   return Label{.kind = *kind,
@@ -128,7 +128,7 @@ const Json& get_array(const Json& from, const char* key) {
   static const Json empty = Json::array();
   const auto it = from.find(key);
   if (it == from.end()) return empty;
-  if (!it->is_array()) throw Malformed{std::string(key) + " is not a list"};
+  if (!it->is_array()) throw BadComment{std::string(key) + " is not a list"};
   return *it;
 }
 
@@ -150,7 +150,7 @@ Meta meta_from_json(const Json& from) {
   for (const Json& sentence : get_array(from, "degraded"))
     meta.degraded.push_back(text_of(sentence, "degraded"));
   if (const auto counters = from.find("counters"); counters != from.end()) {
-    if (!counters->is_object()) throw Malformed{"counters is not an object"};
+    if (!counters->is_object()) throw BadComment{"counters is not an object"};
     for (const auto& [name, value] : counters->items())
       meta.counters[unescape_text(name)] = number_of(value, "a counter", UINT64_MAX);
   }
@@ -163,10 +163,10 @@ void timeline_from_json(const Json& from, MetaComment& to) {
     to.timeline_sources.push_back(text_of(source, "a source of the timeline"));
   uint64_t sum = 0;
   for (const Json& cell : get_array(from, "timeline")) {
-    if (!cell.is_array() || cell.size() != 5) throw Malformed{"timeline is not made of cells"};
+    if (!cell.is_array() || cell.size() != 5) throw BadComment{"timeline is not made of cells"};
     const auto index = [&](size_t i, size_t size) {
       const uint64_t n = number_of(cell[i], "a cell of the timeline", UINT32_MAX);
-      if (n >= size) throw Malformed{"a cell of the timeline leads nowhere"};
+      if (n >= size) throw BadComment{"a cell of the timeline leads nowhere"};
       return static_cast<uint32_t>(n);
     };
     to.timeline.push_back({index(0, size_t{1} << 24), index(1, to.labels.size()),
@@ -174,40 +174,41 @@ void timeline_from_json(const Json& from, MetaComment& to) {
                            number_of(cell[4], "a time", INT64_MAX)});
     if (__builtin_add_overflow(sum, to.timeline.back().ns, &sum) ||
         sum > static_cast<uint64_t>(INT64_MAX))
-      throw Malformed{"the timeline adds up to too much"};
+      throw BadComment{"the timeline adds up to too much"};
   }
 }
 
 MetaComment from_json(const Json& from) {
-  if (!from.is_object()) throw Malformed{"not an object"};
+  if (!from.is_object()) throw BadComment{"not an object"};
   const std::string version = get_text(from, "schema");
   if (version != schema)
-    throw Malformed{"it is in format " + escape_text(version) + ", this pkprof reads " +
-                    std::string(schema) + "; use a newer pkprof"};
+    throw BadComment{"it is in format " + escape_text(version) + ", this pkprof reads " +
+                     std::string(schema) + "; use a newer pkprof"};
   MetaComment comment{.meta = meta_from_json(from)};
   for (const Json& label : get_array(from, "labels")) {
-    if (!label.is_object()) throw Malformed{"a label is not an object"};
+    if (!label.is_object()) throw BadComment{"a label is not an object"};
     comment.labels.push_back(label_from_json(label));
     const auto name = label.find("name");
-    if (name == label.end() || !name->is_string()) throw Malformed{"a label without a name"};
+    if (name == label.end() || !name->is_string()) throw BadComment{"a label without a name"};
     comment.names.push_back(name->get<std::string>());
   }
   timeline_from_json(from, comment);
   for (const Json& entry : get_array(from, "frame_kinds")) {
-    if (!entry.is_array() || entry.size() != 2) throw Malformed{"frame_kinds is not made of pairs"};
+    if (!entry.is_array() || entry.size() != 2)
+      throw BadComment{"frame_kinds is not made of pairs"};
     const auto kind = frame_kind_from_string(text_of(entry[1], "a frame kind"));
-    if (!kind) throw Malformed{"a frame of unknown kind"};
+    if (!kind) throw BadComment{"a frame of unknown kind"};
     comment.kinds.push_back({number_of(entry[0], "a location id", UINT64_MAX), *kind});
   }
   for (const Json& entry : get_array(from, "threads")) {
     if (!entry.is_array() || entry.size() != 3 || !entry[0].is_string())
-      throw Malformed{"threads is not made of label, id and name"};
+      throw BadComment{"threads is not made of label, id and name"};
     comment.threads.push_back({entry[0].get<std::string>(),
                                static_cast<uint32_t>(number_of(entry[1], "a thread", UINT32_MAX)),
                                text_of(entry[2], "a thread's name")});
   }
   for (const Json& entry : get_array(from, "vaddrs")) {
-    if (!entry.is_array() || entry.size() != 2) throw Malformed{"vaddrs is not made of pairs"};
+    if (!entry.is_array() || entry.size() != 2) throw BadComment{"vaddrs is not made of pairs"};
     comment.vaddrs.push_back({number_of(entry[0], "a mapping id", UINT64_MAX),
                               number_of(entry[1], "an address", UINT64_MAX)});
   }
@@ -280,8 +281,8 @@ Result<MetaComment> decode_comment(std::string_view text) {
   if (text.starts_with('#')) text.remove_prefix(1);
   if (text.size() > max_comment_bytes) return fail("the pkprof comment is too large");
   try {
-    return from_json(parse_bounded<Malformed>(text, {.nesting = max_nesting}));
-  } catch (const Malformed& malformed) {
+    return from_json(parse_bounded<BadComment>(text, {.nesting = max_nesting}));
+  } catch (const BadComment& malformed) {
     return fail("bad pkprof comment: " + malformed.what);
   } catch (const nlohmann::json::exception&) {
     return fail("bad pkprof comment: not JSON");

@@ -17,7 +17,7 @@ namespace {
 
 using Kind = HistogramElsewhere::Kind;
 
-constexpr std::array<std::string_view, 7> kind_names = {
+constexpr std::array<std::string_view, 7> elsewhere_names = {
     "outside", "file", "memory", "no address", "system calls", "kernel", "asynchronous"};
 
 // What a program in the kernel left is the address after the instruction that called: on x86 these
@@ -31,7 +31,7 @@ bool is_system_call(std::string_view source) {
   return source == "syscall" || source.starts_with("syscall:");
 }
 
-struct Place {
+struct CodePlace {
   Kind kind = Kind::file;  // file: at an address of it, the chosen one or another
   const Mapping* mapping = nullptr;
   uint64_t vaddr = 0;
@@ -43,7 +43,7 @@ class Placer {
   Placer(const Profile& profile, const HistogramOptions& options)
       : profile_(profile), kernel_apart_(options.kernel) {}
 
-  [[nodiscard]] Place of(const SampleKey& key) const {
+  [[nodiscard]] CodePlace of(const SampleKey& key) const {
     if (key.basis != Basis::own || key.ran_on != key.served) return {.kind = Kind::asynchronous};
     const std::string& source = profile_.text(key.source);
     const bool in_user = source == "user";
@@ -51,7 +51,7 @@ class Placer {
     if (kernel_apart_ && !in_user) return {.kind = called ? Kind::system_calls : Kind::kernel};
     const Frame* frame = user_frame(key.stack);
     if (!frame) return {.kind = in_user ? Kind::memory : Kind::no_address};
-    Place place{.function = frame->function};
+    CodePlace place{.function = frame->function};
     if (frame->mapping == no_mapping) return {.kind = Kind::memory};
     place.mapping = &profile_.mappings()[frame->mapping];
     if (place.mapping->vaddr == no_vaddr) {
@@ -96,7 +96,7 @@ std::map<std::string, uint64_t> time_by_file(const Profile& profile,
   const Placer placer(profile, options);
   for (const auto& [key, value] : profile.samples()) {
     if (!is_selected(profile.labels()[key.served], options.pids)) continue;
-    if (const Place place = placer.of(key); place.kind == Kind::file)
+    if (const CodePlace place = placer.of(key); place.kind == Kind::file)
       ns[place.mapping->file] += value.ns;
   }
   return ns;
@@ -122,7 +122,7 @@ Sorted sort_out(const Profile& profile, const HistogramOptions& options) {
     if (!is_selected(profile.labels()[key.served], options.pids)) continue;
     const HistogramValue counted{value.count, value.ns};
     sorted.all += counted;
-    const Place place = placer.of(key);
+    const CodePlace place = placer.of(key);
     if (place.kind == Kind::file) {
       Point& point = sorted.files[{place.mapping->file, place.mapping->build_id}][place.vaddr];
       point.value += counted;
@@ -298,7 +298,7 @@ void Builder::put_elsewhere(const FileKey& chosen, const AddressRange& range) {
 
 std::string_view to_string(Kind kind) {
   const auto i = static_cast<size_t>(kind);
-  return i < kind_names.size() ? kind_names[i] : "?";
+  return i < elsewhere_names.size() ? elsewhere_names[i] : "?";
 }
 
 HistogramValue& HistogramValue::operator+=(const HistogramValue& o) {

@@ -11,7 +11,7 @@ namespace pkprof {
 namespace {
 
 constexpr uint64_t max_packed = uint64_t{16} << 20;
-constexpr size_t max_unpacked = size_t{64} << 20;
+constexpr size_t max_image = size_t{64} << 20;
 constexpr uint64_t max_working_memory = uint64_t{128} << 20;
 constexpr size_t first_size = size_t{256} << 10;
 
@@ -22,9 +22,9 @@ std::optional<std::string> unpack(const Elf_Data& packed) {
   stream.avail_in = packed.d_size;
   std::string image;
   lzma_ret result = LZMA_OK;
-  while (result == LZMA_OK && image.size() < max_unpacked) {
+  while (result == LZMA_OK && image.size() < max_image) {
     const size_t done = image.size();
-    image.resize(std::min(max_unpacked, std::max(first_size, done * 2)));
+    image.resize(std::min(max_image, std::max(first_size, done * 2)));
     stream.next_out = reinterpret_cast<uint8_t*>(image.data()) + done;
     stream.avail_out = image.size() - done;
     while (result == LZMA_OK && stream.avail_out > 0) result = lzma_code(&stream, LZMA_FINISH);

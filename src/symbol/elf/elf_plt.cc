@@ -14,7 +14,7 @@
 namespace pkprof {
 namespace {
 
-constexpr uint64_t max_table = uint64_t{32} << 20;
+constexpr uint64_t max_relocations = uint64_t{32} << 20;
 constexpr uint64_t stub_size = 16;
 
 using Slots = std::unordered_map<uint64_t, std::string_view>;
@@ -22,7 +22,7 @@ using Slots = std::unordered_map<uint64_t, std::string_view>;
 // Slots of the GOT that a relocation fills with the address of a named symbol.
 void add_slots(const ElfHandle& elf, const ElfSection& relocations, const Elf_Data* symbols,
                const Elf_Data* strings, Slots& slots) {
-  Elf_Data* data = elf.data(relocations, max_table);
+  Elf_Data* data = elf.data(relocations, max_relocations);
   if (data == nullptr) return;
   const size_t count = data->d_size / sizeof(Elf64_Rela);
   for (size_t i = 0; i < count; ++i) {
@@ -70,7 +70,7 @@ void ElfFunctionsBuilder::add_plt(const ElfHandle& elf) {
   }
   for (const char* name : {".plt", ".plt.sec", ".plt.got"}) {
     const ElfSection* section = elf.section(name);
-    const Elf_Data* code = section == nullptr ? nullptr : elf.data(*section, max_table);
+    const Elf_Data* code = section == nullptr ? nullptr : elf.data(*section, max_relocations);
     if (code == nullptr) continue;
     // Without IBT the stubs of .plt.got are of 8 bytes; the section says so.
     const uint64_t step = section->header.sh_entsize == 8 ? 8 : stub_size;

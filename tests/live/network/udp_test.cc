@@ -30,7 +30,7 @@ class NetworkUdpTest : public PairTest {
   }
 };
 
-struct Case {
+struct UdpCase {
   const char* name;
   const char* to;
   Argv receive;
@@ -38,11 +38,11 @@ struct Case {
   double unclaimed = 1;  // percent at most
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const UdpCase& c, std::ostream* out) {
   *out << c.name;
 }
 
-class NetworkUdpModes : public NetworkUdpTest, public testing::WithParamInterface<Case> {};
+class NetworkUdpModes : public NetworkUdpTest, public testing::WithParamInterface<UdpCase> {};
 
 TEST_P(NetworkUdpModes, ReceiverIsCharged) {
   Argv receive = {"pk_udp", "recv", "--port", "7001"};
@@ -54,18 +54,18 @@ TEST_P(NetworkUdpModes, ReceiverIsCharged) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, NetworkUdpModes,
-                         testing::Values(Case{"Block4", Pair::kServer4, {}, {}},
-                                         Case{"Block6", Pair::kServer6, {}, {}},
-                                         Case{"Epoll4", Pair::kServer4, {"--mode", "epoll"}, {}},
-                                         Case{"Busy4", Pair::kServer4, {"--mode", "busy"}, {}},
-                                         Case{"PollRecvmmsg",
+                         testing::Values(UdpCase{"Block4", Pair::kServer4, {}, {}},
+                                         UdpCase{"Block6", Pair::kServer6, {}, {}},
+                                         UdpCase{"Epoll4", Pair::kServer4, {"--mode", "epoll"}, {}},
+                                         UdpCase{"Busy4", Pair::kServer4, {"--mode", "busy"}, {}},
+                                         UdpCase{"PollRecvmmsg",
                                               Pair::kServer4,
                                               {"--mode", "poll", "--call", "recvmmsg"},
                                               {}},
-                                         Case{"Connected", Pair::kServer4, {}, {"--connect"}},
+                                         UdpCase{"Connected", Pair::kServer4, {}, {"--connect"}},
                                          // A fragment that is alone in its softirq run has no port
                                          // to go by. On an emulated CPU most are.
-                                         Case{"Fragments",
+                                         UdpCase{"Fragments",
                                               Pair::kServer4,
                                               {},
                                               {"--size", "8000", "--pps", "20000"},

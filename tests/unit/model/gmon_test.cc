@@ -18,7 +18,7 @@ Gmon sample() {
           .arcs = {{0x1004, 0x4000, 3}, {0, 0x1000, UINT32_MAX}}};
 }
 
-Result<Gmon> decode(std::string_view bytes) {
+Result<Gmon> gmon_of(std::string_view bytes) {
   return decode_gmon(std::as_bytes(std::span(bytes)));
 }
 
@@ -44,14 +44,14 @@ std::string narrow_file() {
 
 TEST(GmonFile, ComesBackAsItWas) {
   const Gmon gmon = sample();
-  const Result<Gmon> again = decode(encode_gmon(gmon));
+  const Result<Gmon> again = gmon_of(encode_gmon(gmon));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(*again, gmon);
-  ASSERT_TRUE(decode(encode_gmon({})));
+  ASSERT_TRUE(gmon_of(encode_gmon({})));
 }
 
 TEST(GmonFile, OfAProgramOf32Bits) {
-  const Result<Gmon> gmon = decode(narrow_file());
+  const Result<Gmon> gmon = gmon_of(narrow_file());
   ASSERT_TRUE(gmon) << gmon.error().message;
   ASSERT_EQ(gmon->histograms.size(), 1U);
   EXPECT_EQ(gmon->histograms[0].high, 0x8048010U);
@@ -66,7 +66,7 @@ TEST(GmonFile, CutAnywhereIsAnErrorOrAWholeNumberOfRecords) {
   const std::string whole = encode_gmon(sample());
   size_t read = 0;
   for (size_t size = 0; size < whole.size(); ++size) {
-    const Result<Gmon> gmon = decode(whole.substr(0, size));
+    const Result<Gmon> gmon = gmon_of(whole.substr(0, size));
     if (!gmon) {
       EXPECT_FALSE(gmon.error().message.empty());
       continue;
@@ -80,7 +80,7 @@ TEST(GmonFile, CutAnywhereIsAnErrorOrAWholeNumberOfRecords) {
 TEST(GmonFile, SaysWhatIsWrong) {
   const std::string whole = encode_gmon(sample());
   const auto why = [](const std::string& bytes) {
-    const Result<Gmon> gmon = decode(bytes);
+    const Result<Gmon> gmon = gmon_of(bytes);
     return gmon ? "" : gmon.error().message;
   };
   EXPECT_EQ(why("\x7f"
@@ -115,7 +115,7 @@ TEST(GmonFile, ClaimsOfManyCountersTakeNoMemory) {
   const size_t bins = 20 + 1 + 16;
   const uint32_t many = UINT32_MAX;
   std::memcpy(bytes.data() + bins, &many, sizeof many);
-  const Result<Gmon> gmon = decode(bytes);
+  const Result<Gmon> gmon = gmon_of(bytes);
   ASSERT_FALSE(gmon);
   EXPECT_EQ(gmon.error().message, "gmon.out: a histogram is cut off");
 }

@@ -16,19 +16,19 @@
 namespace pkprof {
 namespace {
 
-constexpr uint32_t kPid = 4'190'001;            // no process has it
+constexpr uint32_t kProcess = 4'190'001;        // no process has it
 constexpr uint64_t kStart = uint64_t{5} << 20;  // of the process
 
 // Two threads of a process are told, by their own numbers.
 class ThreadsTest : public testing::Test {
  protected:
   void SetUp() override {
-    processes_.add_label(kMain, info(kPid, "main"));
-    processes_.add_label(kWorker, info(kPid + 1, "worker"));
+    processes_.add_label(kMain, info(kProcess, "main"));
+    processes_.add_label(kWorker, info(kProcess + 1, "worker"));
   }
   static pk_label info(uint32_t tid, const std::string& comm) {
     pk_label info{};
-    info.pid = kPid;
+    info.pid = kProcess;
     info.tid = tid;
     info.start_boottime = kStart + 77;
     info.seen = 1000;
@@ -36,8 +36,8 @@ class ThreadsTest : public testing::Test {
     comm.copy(info.thread_comm, sizeof(info.thread_comm) - 1);
     return info;
   }
-  static constexpr uint64_t kMain = uint64_t{kPid} << 32 | 5;
-  static constexpr uint64_t kWorker = uint64_t{kPid + 1} << 32 | 9;
+  static constexpr uint64_t kMain = uint64_t{kProcess} << 32 | 5;
+  static constexpr uint64_t kWorker = uint64_t{kProcess + 1} << 32 | 9;
   static constexpr uint64_t kAny = PK_ANY_THREAD | kMain;
 
   UserSymbols symbols_;
@@ -46,7 +46,7 @@ class ThreadsTest : public testing::Test {
 
 TEST_F(ThreadsTest, AreOfOneProcess) {
   const Label main = processes_.label_of(kMain);
-  EXPECT_EQ(main.pid, kPid);
+  EXPECT_EQ(main.pid, kProcess);
   EXPECT_EQ(main.start_ns, kStart + 77);
   EXPECT_EQ(main.comm, "leader");
   EXPECT_EQ(processes_.label_of(kWorker), main);
@@ -54,21 +54,21 @@ TEST_F(ThreadsTest, AreOfOneProcess) {
 }
 
 TEST_F(ThreadsTest, HaveIdsAndNames) {
-  EXPECT_EQ(processes_.thread_of(kWorker), kPid + 1);
+  EXPECT_EQ(processes_.thread_of(kWorker), kProcess + 1);
   EXPECT_EQ(processes_.thread_name(kWorker), "worker");
-  EXPECT_EQ(processes_.thread_of(kMain), kPid);
+  EXPECT_EQ(processes_.thread_of(kMain), kProcess);
   EXPECT_EQ(processes_.thread_of(kAny), 0u) << "which one is not known";
 }
 
 // A server that has a thread for each request.
 TEST_F(ThreadsTest, ThatEndedAreTheirProcesssWhileThatGoesOn) {
   Processes processes(symbols_, true, 16);
-  pk_label info = ThreadsTest::info(kPid, "request");
+  pk_label info = ThreadsTest::info(kProcess, "request");
   info.pid = static_cast<uint32_t>(getpid());
   const uint64_t process = PK_ANY_THREAD | uint64_t{info.pid} << 32 | info.start_boottime >> 20;
-  const auto label_of_thread = [](uint32_t i) { return uint64_t{kPid + i} << 32 | 9; };
+  const auto label_of_thread = [](uint32_t i) { return uint64_t{kProcess + i} << 32 | 9; };
   for (uint32_t i = 0; i < 64; ++i) {
-    info.tid = kPid + i;
+    info.tid = kProcess + i;
     processes.add_label(label_of_thread(i), info);
   }
   processes.fold();
@@ -81,7 +81,7 @@ TEST_F(ThreadsTest, ThatEndedAreTheirProcesssWhileThatGoesOn) {
 
 TEST_F(ThreadsTest, AreSelectedWithTheirProcess) {
   EXPECT_FALSE(processes_.selected(kWorker));
-  processes_.select(kPid);
+  processes_.select(kProcess);
   EXPECT_TRUE(processes_.selected(kWorker));
   EXPECT_TRUE(processes_.selected(kAny));
 }
@@ -92,12 +92,12 @@ TEST_F(ThreadsTest, RunTheirProcesssProgram) {
 }
 
 TEST_F(ThreadsTest, OfTheKernelAreOne) {
-  pk_label kthread = info(kPid + 9, "kthread");
-  kthread.pid = kPid + 9;
+  pk_label kthread = info(kProcess + 9, "kthread");
+  kthread.pid = kProcess + 9;
   kthread.flags = PK_LABEL_KTHREAD;
-  const uint64_t label = uint64_t{kPid + 9} << 32 | 5;
+  const uint64_t label = uint64_t{kProcess + 9} << 32 | 5;
   processes_.add_label(label, kthread);
-  EXPECT_EQ(processes_.thread_of(label | PK_ANY_THREAD), kPid + 9);
+  EXPECT_EQ(processes_.thread_of(label | PK_ANY_THREAD), kProcess + 9);
 }
 
 // A thread that no sample met, asked for while it lives.
@@ -129,9 +129,9 @@ TEST_F(ThreadsTest, AreMetInProc) {
 
 TEST_F(ThreadsTest, WithoutThreadsALabelHasNone) {
   Processes processes(symbols_);
-  processes.add_label(kMain, info(kPid, "main"));
+  processes.add_label(kMain, info(kProcess, "main"));
   EXPECT_EQ(processes.thread_of(kMain), 0u);
-  EXPECT_EQ(processes.label_of(kMain).pid, kPid);
+  EXPECT_EQ(processes.label_of(kMain).pid, kProcess);
 }
 
 }  // namespace

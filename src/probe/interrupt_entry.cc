@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probe/entering.h"
+#include "probe/interrupt_entry.h"
 
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -86,7 +86,7 @@ std::vector<uint64_t> gaps_between(const std::vector<int>& cpus) {
 
 }  // namespace
 
-uint64_t measure_entering_ns() {
+uint64_t measure_interrupt_entry_ns() {
   const std::vector<int> cpus = allowed_cpus();
   if (cpus.size() < 2 || !barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)) return 0;
   std::vector<uint64_t> gaps;

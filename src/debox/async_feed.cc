@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "debox/elsewhere.h"
+#include "debox/async_feed.h"
 
 #include <algorithm>
 
@@ -14,10 +14,10 @@ constexpr uint64_t take_interval_ns = 1'000'000'000;
 
 }  // namespace
 
-Elsewhere::Elsewhere(KernelSide kernel, HookOverhead overhead, double budget)
+AsyncFeed::AsyncFeed(KernelSide kernel, HookOverhead overhead, double budget)
     : kernel_(std::move(kernel)), budget_(kernel_, {.budget = budget}, overhead) {}
 
-Result<std::unique_ptr<Elsewhere>> Elsewhere::start(const KernelFacts& facts,
+Result<std::unique_ptr<AsyncFeed>> AsyncFeed::start(const KernelFacts& facts,
                                                     const KernelSymbols* symbols,
                                                     const DeboxMemory& debox, double budget) {
   KernelSideOptions options;
@@ -30,27 +30,27 @@ Result<std::unique_ptr<Elsewhere>> Elsewhere::start(const KernelFacts& facts,
   const KnownFunctions functions = symbols ? find_functions(*symbols) : KnownFunctions{};
   auto kernel = std::move(*loaded).attach(symbols ? &functions : nullptr);
   if (!kernel) return std::unexpected(kernel.error());
-  std::unique_ptr<Elsewhere> self(new Elsewhere(std::move(*kernel), overhead, budget));
+  std::unique_ptr<AsyncFeed> self(new AsyncFeed(std::move(*kernel), overhead, budget));
   if (auto r = self->kernel_.enable(); !r) return std::unexpected(r.error());
   self->started_ = self->kernel_.clocks().started();
   self->budget_.begin();
   return self;
 }
 
-Elsewhere::~Elsewhere() {
-  budget_.pause(WhileOff::clock_goes_on);
+AsyncFeed::~AsyncFeed() {
+  budget_.turn_off(WhileOff::clock_goes_on);
 }
 
-uint64_t Elsewhere::turn() {
+uint64_t AsyncFeed::turn() {
   const uint64_t now = monotonic_ns();
   // Where the hooks cannot go on it is tried again.
-  if (const bool watching = kernel_.clocks().enabled(); budget_.look() != watching) {
+  if (const bool watching = kernel_.clocks().enabled(); budget_.keep() != watching) {
     if (watching) {
-      budget_.pause(WhileOff::clock_goes_on);
+      budget_.turn_off(WhileOff::clock_goes_on);
       static_cast<void>(
           kernel_.tables().take_leftovers());  // what is on account is for nobody of later
     } else {
-      static_cast<void>(budget_.go_on());
+      static_cast<void>(budget_.turn_on());
     }
   }
   if (now >= next_take_) {
@@ -67,7 +67,7 @@ uint64_t Elsewhere::turn() {
   return std::min({budget_.next(), next_take_, next_ask_});
 }
 
-uint64_t Elsewhere::cost_ns() const {
+uint64_t AsyncFeed::cost_ns() const {
   double ns = 0;
   for (const double clock_ns : kernel_.clock_ns()) ns += clock_ns;
   for (size_t g = 0; g < hook_groups; ++g) {
@@ -78,7 +78,7 @@ uint64_t Elsewhere::cost_ns() const {
   return static_cast<uint64_t>(ns);
 }
 
-double Elsewhere::watched() const {
+double AsyncFeed::watched() const {
   const uint64_t now = monotonic_ns();
   return static_cast<double>(kernel_.clocks().watched_ns(now)) /
          static_cast<double>(std::max<uint64_t>(now - started_, 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cost/rest.h"
+#include "cost/resting_hooks.h"
 
 #include <algorithm>
 
@@ -18,12 +18,12 @@ constexpr uint64_t rest_ns = 5'000'000'000;
 
 }  // namespace
 
-void Rest::begin(uint64_t samples, uint64_t needed) {
+void RestingHooks::begin(uint64_t samples, uint64_t needed) {
   samples_ = samples;
   needed_ = needed;
 }
 
-bool Rest::look(uint64_t samples, uint64_t needed) {
+bool RestingHooks::look(uint64_t samples, uint64_t needed) {
   const uint64_t seen = samples - samples_;
   const uint64_t these = needed - needed_;
   if (rests_) {
@@ -38,7 +38,7 @@ bool Rest::look(uint64_t samples, uint64_t needed) {
   return rests_;
 }
 
-bool RestInVain::look(std::span<const uint64_t> in_vain, uint64_t now) {
+bool VainRuns::look(std::span<const uint64_t> in_vain, uint64_t now) {
   if (now < rests_until_) return true;
   in_vain_.resize(in_vain.size());
   double more = 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "cost/rest.h"
+#include "cost/resting_hooks.h"
 
 namespace pkprof {
 namespace {
 
 // A recording, of which a while at a time goes by.
 struct Recording {
-  Rest rest;
+  RestingHooks rest;
   uint64_t samples = 0;
   uint64_t needed = 0;
 
@@ -19,36 +19,36 @@ struct Recording {
   }
 };
 
-TEST(Rest, WhereNothingIsSeenHooksStayOn) {
+TEST(RestingHooks, WhereNothingIsSeenHooksStayOn) {
   Recording idle;
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(idle.goes_on(0, 0));
 }
 
-TEST(Rest, AFewSamplesSayNothing) {
+TEST(RestingHooks, AFewSamplesSayNothing) {
   Recording r;
   EXPECT_FALSE(r.goes_on(150, 0));
   EXPECT_TRUE(r.goes_on(150, 0)) << "they add up";
 }
 
-TEST(Rest, HooksThatAreNeededStayOn) {
+TEST(RestingHooks, HooksThatAreNeededStayOn) {
   Recording r;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(r.goes_on(250, 1));
 }
 
-TEST(Rest, OneSampleInManyIsNotWorthAHook) {
+TEST(RestingHooks, OneSampleInManyIsNotWorthAHook) {
   Recording r;
   EXPECT_TRUE(r.goes_on(1000, 0));
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(r.goes_on(1000, 1));
 }
 
-TEST(Rest, MoreThanThatWakeThem) {
+TEST(RestingHooks, MoreThanThatWakeThem) {
   Recording r;
   EXPECT_TRUE(r.goes_on(1000, 0));
   EXPECT_TRUE(r.goes_on(100, 1)) << "that one may be all";
   EXPECT_FALSE(r.goes_on(100, 1));
 }
 
-TEST(Rest, HooksThatWereNeededAfterAllRestLater) {
+TEST(RestingHooks, HooksThatWereNeededAfterAllRestLater) {
   Recording r;
   EXPECT_TRUE(r.goes_on(1000, 0));
   EXPECT_FALSE(r.goes_on(100, 10));
@@ -63,7 +63,7 @@ constexpr uint64_t kLook = 200'000'000;
 
 // Two CPUs, of which the second is the one that polls.
 struct Polled {
-  RestInVain rest;
+  VainRuns rest;
   uint64_t now = 0;
   uint64_t in_vain = 0;
 
@@ -75,12 +75,12 @@ struct Polled {
   }
 };
 
-TEST(RestInVain, AHookThatSaysSomethingIsOn) {
+TEST(VainRuns, AHookThatSaysSomethingIsOn) {
   Polled polled;
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(polled.goes_on(10'000));
 }
 
-TEST(RestInVain, OneThatRunsInVainRestsAndIsTriedAgain) {
+TEST(VainRuns, OneThatRunsInVainRestsAndIsTriedAgain) {
   Polled polled;
   EXPECT_FALSE(polled.goes_on(0));
   EXPECT_TRUE(polled.goes_on(300'000));
@@ -94,7 +94,7 @@ TEST(RestInVain, OneThatRunsInVainRestsAndIsTriedAgain) {
   EXPECT_LE(on, 24) << "a twentieth of the time or so";
 }
 
-TEST(RestInVain, ItComesBackWhenItIsOver) {
+TEST(VainRuns, ItComesBackWhenItIsOver) {
   Polled polled;
   polled.goes_on(0);
   EXPECT_TRUE(polled.goes_on(300'000));

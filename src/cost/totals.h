@@ -14,7 +14,7 @@
 
 namespace pkprof {
 
-struct SoFar {
+struct Totals {
   uint64_t samples = 0;
   uint64_t lost = 0;
   double clock_ns = 0;                          // that the sampling clock took, with its samples
@@ -22,16 +22,16 @@ struct SoFar {
   uint64_t user_ns = 0;                         // CPU time of this process
   std::map<std::string, uint64_t> counters;     // of what had no room or could not be done
 
-  static SoFar look(const KernelSide& kernel, const BudgetKeeper& budget);
+  static Totals read(const KernelSide& kernel, const BudgetKeeper& budget);
 };
 
 // What pkprof took in the kernel from the one to the other. What a run of a hook takes is known
 // better each time, but those of before are not told anew, as dearer or cheaper: of an hour of them
 // a percent is more than all of a second's.
-[[nodiscard]] uint64_t kernel_cost_ns(const SoFar& from, const SoFar& to,
+[[nodiscard]] uint64_t kernel_cost_ns(const Totals& from, const Totals& to,
                                       const BudgetKeeper& budget);
 
 // Puts what there is between the two into a profile, but for the cost in the kernel.
-void tell(const SoFar& from, const SoFar& to, Meta& meta);
+void add_difference(const Totals& from, const Totals& to, Meta& meta);
 
 }  // namespace pkprof

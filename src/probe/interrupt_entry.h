@@ -11,6 +11,6 @@ namespace pkprof {
 
 // By threads of this process on two CPUs, one of which interrupts the other: some 20 ms. 0 where it
 // cannot be told: there is one CPU.
-[[nodiscard]] uint64_t measure_entering_ns();
+[[nodiscard]] uint64_t measure_interrupt_entry_ns();
 
 }  // namespace pkprof

@@ -9,7 +9,7 @@
 
 namespace pkprof {
 
-class Rest {
+class RestingHooks {
  public:
   // Samples up to now of what the hooks may be needed for, and those of them that did need them.
   // Returns whether the hooks may rest from now on: hardly any sample needs them. Each time that
@@ -28,7 +28,7 @@ class Rest {
 // A hook on taking data from a socket, beside a process that asks for it all the time: it runs a
 // million times a second, to see that there was none. While it rests work is charged to the
 // socket's holder without the call path; now and then it is seen whether that is over.
-class RestInVain {
+class VainRuns {
  public:
   // Runs up to now that were in vain, by CPU. Returns whether the hook may rest from now on.
   bool look(std::span<const uint64_t> in_vain, uint64_t now);

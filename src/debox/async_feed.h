@@ -14,14 +14,14 @@
 
 namespace pkprof {
 
-class Elsewhere {
+class AsyncFeed {
  public:
-  static Result<std::unique_ptr<Elsewhere>> start(const KernelFacts& facts,
+  static Result<std::unique_ptr<AsyncFeed>> start(const KernelFacts& facts,
                                                   const KernelSymbols* symbols,
                                                   const DeboxMemory& debox, double budget);
-  ~Elsewhere();
-  Elsewhere(const Elsewhere&) = delete;
-  Elsewhere& operator=(const Elsewhere&) = delete;
+  ~AsyncFeed();
+  AsyncFeed(const AsyncFeed&) = delete;
+  AsyncFeed& operator=(const AsyncFeed&) = delete;
 
   // Does what is due. Returns when there will be more to do, CLOCK_MONOTONIC.
   uint64_t turn();
@@ -30,7 +30,7 @@ class Elsewhere {
   [[nodiscard]] double watched() const;
 
  private:
-  Elsewhere(KernelSide kernel, HookOverhead overhead, double budget);
+  AsyncFeed(KernelSide kernel, HookOverhead overhead, double budget);
 
   KernelSide kernel_;
   BudgetKeeper budget_;

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cost/so_far.h"
+#include "cost/totals.h"
 
 #include <algorithm>
 #include <numeric>
 
 namespace pkprof {
 
-SoFar SoFar::look(const KernelSide& kernel, const BudgetKeeper& budget) {
+Totals Totals::read(const KernelSide& kernel, const BudgetKeeper& budget) {
   const pk_stats stats = kernel.stats();
-  SoFar so_far;
-  so_far.samples = stats.samples;
-  so_far.lost = stats.lost_samples;
+  Totals totals;
+  totals.samples = stats.samples;
+  totals.lost = stats.lost_samples;
   const std::vector<double> clock_ns = kernel.clock_ns();
-  so_far.clock_ns = std::accumulate(clock_ns.begin(), clock_ns.end(), 0.0);
+  totals.clock_ns = std::accumulate(clock_ns.begin(), clock_ns.end(), 0.0);
   for (size_t group = 0; group < hook_groups; ++group) {
     const auto runs = kernel.hooks().runs(static_cast<HookGroup>(group));
-    so_far.runs[group] = std::accumulate(runs.begin(), runs.end(), uint64_t{0});
+    totals.runs[group] = std::accumulate(runs.begin(), runs.end(), uint64_t{0});
   }
-  so_far.user_ns = budget.user_ns();
-  return so_far;
+  totals.user_ns = budget.user_ns();
+  return totals;
 }
 
-uint64_t kernel_cost_ns(const SoFar& from, const SoFar& to, const BudgetKeeper& budget) {
+uint64_t kernel_cost_ns(const Totals& from, const Totals& to, const BudgetKeeper& budget) {
   double ns = to.clock_ns - from.clock_ns;
   for (size_t group = 0; group < hook_groups; ++group)
     ns += static_cast<double>(to.runs[group] - from.runs[group]) *
@@ -29,7 +29,7 @@ uint64_t kernel_cost_ns(const SoFar& from, const SoFar& to, const BudgetKeeper& 
   return static_cast<uint64_t>(std::max(ns, 0.0));
 }
 
-void tell(const SoFar& from, const SoFar& to, Meta& meta) {
+void add_difference(const Totals& from, const Totals& to, Meta& meta) {
   meta.samples_taken = to.samples - from.samples;
   meta.samples_lost = to.lost - from.lost;
   meta.cost_user_ns = to.user_ns - from.user_ns;
