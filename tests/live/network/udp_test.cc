@@ -59,17 +59,17 @@ INSTANTIATE_TEST_SUITE_P(Modes, NetworkUdpModes,
                                          UdpCase{"Epoll4", Pair::kServer4, {"--mode", "epoll"}, {}},
                                          UdpCase{"Busy4", Pair::kServer4, {"--mode", "busy"}, {}},
                                          UdpCase{"PollRecvmmsg",
-                                              Pair::kServer4,
-                                              {"--mode", "poll", "--call", "recvmmsg"},
-                                              {}},
+                                                 Pair::kServer4,
+                                                 {"--mode", "poll", "--call", "recvmmsg"},
+                                                 {}},
                                          UdpCase{"Connected", Pair::kServer4, {}, {"--connect"}},
                                          // A fragment that is alone in its softirq run has no port
                                          // to go by. On an emulated CPU most are.
                                          UdpCase{"Fragments",
-                                              Pair::kServer4,
-                                              {},
-                                              {"--size", "8000", "--pps", "20000"},
-                                              in_guest() ? 15.0 : 2.0}),
+                                                 Pair::kServer4,
+                                                 {},
+                                                 {"--size", "8000", "--pps", "20000"},
+                                                 in_guest() ? 15.0 : 2.0}),
                          [](const auto& chosen) { return std::string(chosen.param.name); });
 
 TEST_F(NetworkUdpTest, SlowReceiverIsChargedForWhatItsFullBufferDrops) {
