@@ -2,30 +2,9 @@
 /*
  * The CPU's own account: network work whose socket is not known yet.
  *
- * The sampler opens it (pk_net_sample). It passes from the CPU to the packet that comes next, from
- * the packet to the socket that a hook names, and is hashed there until a process takes the data.
- * The rules, by where the sample fell:
- *
- *   in a packet, after a hook named its socket    that socket
- *   in a packet, before                           the socket that the next hook names; failing
- *                                                 that, the connection in the packet's headers
- *   taking a packet from a driver                 that packet: see pk_handed_over
- *   receiving, outside any packet                 as for the next packet of this run; if none
- *                                                 comes: in the loop over the backlog as for the
- *                                                 last one, elsewhere those whose packets this CPU
- *                                                 handles, by votes
- *   in a packet on its way out                    the packet's socket; none: forwarded
- *   telling other CPUs of packets for them        the socket of the packet sent last; none if a
- *                                                 driver has handed over one since
- *   a socket's timer                              the timer's socket
- *   after the last high-resolution timer          as for that one
- *   sending deferred to a softirq                 the socket of the next packet queued; if none
- *                                                 comes, as pk_deferred_sender() guesses
- *
- * Two kinds of hooks rest while hardly any sample needs them (enum pk_rest). While those on packets
- * do, the packet is the one that the stack is at (packet.bpf.h), its socket the one named last, if the
- * packet is addressed to it alone, and a packet ends when the kernel's count of packets grows. While
- * those on sending do, what a softirq does at the end of a task's own sending is for that task.
+ * The sampler opens it (sample.bpf.h has the rules). It passes from the CPU to the packet that comes
+ * next, from the packet to the socket that a hook names, and is hashed there until a process takes the
+ * data.
  *
  * A hook that fires in another context must not settle: each first makes sure that this is still
  * the same run of the same softirq (pk_same_run).
@@ -103,8 +82,5 @@ static __always_inline void pk_net_settle(struct pk_cpu *c, __u64 object)
 
 /* The work is over and no hook named a socket. */
 int pk_net_close(struct pk_cpu *c);
-
-/* A sample in receiving, sending or a socket's timer, in a softirq or a threaded NAPI. */
-int pk_net_sample(struct pk_cpu *c, struct pk_place *place, struct pk_charge *charge);
 
 #endif

@@ -11,7 +11,7 @@
  */
 #include "core/run.bpf.h"
 #include "core/state.bpf.h"
-#include "net/cpu_account.bpf.h"
+#include "net/sample.bpf.h"
 #include "net/packet.bpf.h"
 #include "process/served.bpf.h"
 #include "sampler/idle.bpf.h"

@@ -13,28 +13,6 @@
 
 #include "core/state.bpf.h"
 
-enum {
-	PK_AT_RECEIVE = 1 << PK_FN_RECEIVE,
-	PK_AT_TAP = 1 << PK_FN_TAP,
-	PK_AT_TRANSMIT = 1 << PK_FN_TRANSMIT,
-	PK_AT_TIMER = 1 << PK_FN_TIMER,
-	PK_AT_SEND = 1 << PK_FN_SEND,
-	PK_AT_QDISC = 1 << PK_FN_QDISC,
-	PK_AT_DELIVER = 1 << PK_FN_DELIVER,
-	PK_AT_BACKLOG = 1 << PK_FN_BACKLOG,
-	PK_AT_STEER = 1 << PK_FN_STEER,
-	PK_AT_FREE = 1 << PK_FN_FREE,
-	PK_AT_HANDOVER = 1 << PK_FN_HANDOVER,
-	PK_AT_SOFTIRQ = 1 << PK_FN_SOFTIRQ,
-	PK_AT_NAPI_THREAD = 1 << PK_FN_NAPI_THREAD,
-	PK_AT_CALL_TIMER = 1 << PK_FN_CALL_TIMER,
-	PK_AT_COMPLETE = 1 << PK_FN_COMPLETE,
-	PK_AT_RECLAIM = 1 << PK_FN_RECLAIM,
-	PK_AT_NAMED = 1 << PK_FN_NAMED,
-	PK_AT_HOOK = 1 << PK_FN_HOOK,
-	PK_AT_PUT_OFF = 1 << PK_FN_PUT_OFF,
-};
-
 /* Frames beyond the softirq loop that are looked at: was it entered from sending? */
 enum { PK_LOOK_BEYOND = 8 };
 
