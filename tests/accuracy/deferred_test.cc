@@ -80,7 +80,7 @@ TEST_F(DeferredTest, Rcu) {
     return f.source == "softirq:RCU" && f.served != live::kKernel;
   };
   const Observed seen = measure("RCU, 3:1 (sockets closed)", {{often, seldom}, hog_, {}, counts},
-                                rcu_limits(), {.min_samples = 600});
+                                rcu_limits(), {.seconds = 11, .min_samples = 600});
   expect_ratio(seen.report, counts, often, seldom, stage_.ratio(often, seldom));
 }
 

@@ -49,7 +49,7 @@ TEST_F(AccuracyTest, TwoReceiversAtThreeToOne) {
       talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001,7002", "--ratio", "3:1"});
   const std::set<int> pinned = {one, two, sender};
   const Observed seen = measure("UDP to two, 3:1", {{one, two}, hog_, pinned}, {98, 1},
-                                {.seconds = 10, .min_samples = 4000, .frequency_hz = 3989});
+                                {.seconds = 14, .min_samples = 4000, .frequency_hz = 3989});
   const auto counts = [&](const live::Flow& f) { return is_received_elsewhere(f, pinned); };
   expect_ratio(seen.report, counts, one, two, 3);
 }
