@@ -47,10 +47,10 @@ uint64_t AsyncFeed::turn() {
   if (const bool watching = kernel_.clocks().enabled(); budget_.keep() != watching) {
     if (watching) {
       budget_.turn_off(WhileOff::clock_goes_on);
-      static_cast<void>(
-          kernel_.tables().take_leftovers());  // what is on account is for nobody of later
+      // What is on account is for nobody of later.
+      static_cast<void>(kernel_.tables().take_leftovers());
     } else {
-      static_cast<void>(budget_.turn_on());
+      [[maybe_unused]] const auto on = budget_.turn_on();
     }
   }
   if (now >= next_take_) {

@@ -131,6 +131,7 @@ void CallCounting::detach() {
 
 std::vector<int> CallCounting::programs() const {
   std::vector<int> fds;
+  fds.reserve(programs_.size());
   for (const Fd& program : programs_) fds.push_back(program.get());
   return fds;
 }

@@ -157,6 +157,7 @@ std::vector<uint64_t> KernelHooks::runs(HookGroup group) const {
 
 std::vector<bpf_link*> KernelHooks::links() const {
   std::vector<bpf_link*> all;
+  all.reserve(attached_.size());
   for (const Attached& a : attached_) all.push_back(a.link.get());
   return all;
 }

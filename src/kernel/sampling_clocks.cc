@@ -240,6 +240,7 @@ uint64_t SamplingClocks::take_idle_before() {
 
 std::vector<bpf_link*> SamplingClocks::links() const {
   std::vector<bpf_link*> all;
+  all.reserve(links_.size());
   for (const Link& link : links_) all.push_back(link.get());
   return all;
 }

@@ -165,7 +165,7 @@ std::vector<ProgramLoader::Refused> ProgramLoader::load() {
   std::vector<std::jthread> others;
   try {
     for (int i = 1; i < usable_cpus(); ++i) others.emplace_back(work);
-  } catch (const std::system_error&) {
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch)
     // Fewer will do.
   }
   work();
