@@ -13,7 +13,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/loads.sh"
 
 usage() {
   cat <<'TEXT'
-Usage: bench/floor.sh [--load tcp-rr|tcp-stream] [--rounds N] [--seconds S] [--variants LIST] [--bin DIR]
+Usage: bench/floor.sh [--load tcp-rr|tcp-stream|redis|nginx] [--rounds N] [--seconds S] [--variants LIST] [--bin DIR]
 
 Needs root; bare,hooks,pkprof,perf by default, 10 rounds of 2 s each. Prints the share of segments that
 were sent, less one: -0.05 is five in a hundred fewer.

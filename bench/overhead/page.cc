@@ -224,9 +224,8 @@ std::string page_text(const std::vector<Run>& runs) {
   std::string out =
       "# What profiling costs\n\n"
       "<!-- Made from a log of measurements by `overhead --page LOG`: do not edit. -->\n\n"
-      "The throughput of a dozen workloads under pkprof, and under others at the same frequency, "
-      "as "
-      "a ratio to their throughput under none. How to measure it on a machine of your own: "
+      "The throughput of workloads under pkprof, and under others at the same frequency, as a "
+      "ratio to their throughput under none. How to measure it on a machine of your own: "
       "`bench/README.md`. Words: [GLOSSARY](GLOSSARY.md).\n\n" +
       runs_text(runs, summary) +
       "\nA load is started, and while it goes on the profilers are started over it, sample for a "

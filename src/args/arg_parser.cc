@@ -95,7 +95,7 @@ std::string refuse_not_finite(const std::string& word) {
 }  // namespace
 
 template <typename T>
-Arg ArgParser::add(const char* names, T& value, const char* help) {
+Arg ArgParser::add(const char* names, T& value, const std::string& help) {
   if constexpr (std::is_same_v<T, bool>)
     return Arg(app_->add_flag(names, value, help));
   else if constexpr (std::is_same_v<T, double>)
@@ -104,18 +104,18 @@ Arg ArgParser::add(const char* names, T& value, const char* help) {
     return Arg(app_->add_option(names, value, help));
 }
 
-template Arg ArgParser::add(const char*, bool&, const char*);
-template Arg ArgParser::add(const char*, int&, const char*);
-template Arg ArgParser::add(const char*, uint16_t&, const char*);
-template Arg ArgParser::add(const char*, uint32_t&, const char*);
-template Arg ArgParser::add(const char*, uint64_t&, const char*);
-template Arg ArgParser::add(const char*, double&, const char*);
-template Arg ArgParser::add(const char*, std::string&, const char*);
-template Arg ArgParser::add(const char*, std::vector<int>&, const char*);
-template Arg ArgParser::add(const char*, std::vector<uint16_t>&, const char*);
-template Arg ArgParser::add(const char*, std::vector<uint32_t>&, const char*);
-template Arg ArgParser::add(const char*, std::vector<uint64_t>&, const char*);
-template Arg ArgParser::add(const char*, std::vector<std::string>&, const char*);
+template Arg ArgParser::add(const char*, bool&, const std::string&);
+template Arg ArgParser::add(const char*, int&, const std::string&);
+template Arg ArgParser::add(const char*, uint16_t&, const std::string&);
+template Arg ArgParser::add(const char*, uint32_t&, const std::string&);
+template Arg ArgParser::add(const char*, uint64_t&, const std::string&);
+template Arg ArgParser::add(const char*, double&, const std::string&);
+template Arg ArgParser::add(const char*, std::string&, const std::string&);
+template Arg ArgParser::add(const char*, std::vector<int>&, const std::string&);
+template Arg ArgParser::add(const char*, std::vector<uint16_t>&, const std::string&);
+template Arg ArgParser::add(const char*, std::vector<uint32_t>&, const std::string&);
+template Arg ArgParser::add(const char*, std::vector<uint64_t>&, const std::string&);
+template Arg ArgParser::add(const char*, std::vector<std::string>&, const std::string&);
 
 ArgParser ArgParser::subcommand(const char* name, const char* about) {
   return {root_, app_->add_subcommand(name, about)};

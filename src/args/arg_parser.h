@@ -52,7 +52,7 @@ class ArgParser {
   // is a word's that needs none. T: bool is a flag; int, uint16_t, uint32_t, uint64_t, double,
   // std::string, and vectors of them all but double.
   template <typename T>
-  Arg add(const char* names, T& value, const char* help);
+  Arg add(const char* names, T& value, const std::string& help);
 
   ArgParser subcommand(const char* name, const char* about);
   void require_subcommand();

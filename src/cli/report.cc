@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkprof report.
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
@@ -42,13 +45,16 @@ struct Options {
 
 using Report = std::string (*)(const Profile&, const ReportOptions&);
 
-Report report_of(const std::string& view, bool json) {
-  if (view == "flat") return json ? flat_json : flat_text;
-  if (view == "calls") return json ? calls_json : calls_text;
-  if (view == "graph") return json ? graph_json : graph_text;
-  if (json) return report_json;
-  return view == "tree" ? tree_text : ledger_text;
-}
+struct View {
+  const char* name;
+  Report text;
+  Report json;
+};
+constexpr std::array views = {
+    View{"ledger", ledger_text, report_json}, View{"flat", flat_text, flat_json},
+    View{"graph", graph_text, graph_json},    View{"tree", tree_text, report_json},
+    View{"calls", calls_text, calls_json},    View{"histogram", nullptr, nullptr},
+};
 
 int show_histogram(const Options& o, const Profile& profile, const ReportOptions& r) {
   HistogramOptions how = o.histogram;
@@ -99,7 +105,16 @@ int show(const Options& o) {
   r.limit = o.rows == not_given ? 0 : o.rows;
   r.threshold = o.threshold;
   if (o.view == "histogram") return show_histogram(o, *profile, r);
-  return print(report_of(o.view, o.json)(*profile, r)) ? 0 : exit_failure;
+  const auto* view = std::ranges::find(views, o.view, &View::name);
+  return print((o.json ? view->json : view->text)(*profile, r)) ? 0 : exit_failure;
+}
+
+// "a, b or c".
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i];
+  return text;
 }
 
 }  // namespace
@@ -108,9 +123,7 @@ void add_by_option(ArgParser& parser, std::string& by) {
   std::vector<std::string> names;
   names.reserve(every_by.size());
   for (const By one : every_by) names.emplace_back(to_string(one));
-  parser.add("--by", by, "Rows: pid, thread, comm, exe, cgroup, container or unit")
-      .type("WHAT")
-      .one_of(names);
+  parser.add("--by", by, "Rows: " + listed(names)).type("WHAT").one_of(names);
 }
 
 void add_histogram_options(ArgParser& parser, HistogramOptions& o) {
@@ -125,10 +138,10 @@ void add_report(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
   ArgParser sub = parser.subcommand("report", "Show a recorded profile; needs no privilege");
   sub.add("file", options->file, "Profile written by `pkprof record`").type("FILE").show_default();
-  sub.add("--view", options->view, "ledger, flat, graph, tree, calls or histogram")
-      .type("VIEW")
-      .one_of({"ledger", "flat", "graph", "tree", "calls", "histogram"})
-      .show_default();
+  std::vector<std::string> names;
+  names.reserve(views.size());
+  for (const View& view : views) names.emplace_back(view.name);
+  sub.add("--view", options->view, listed(names)).type("VIEW").one_of(names).show_default();
   sub.add("--pid", options->pids, "Only what these processes were served")
       .separated_by(',')
       .type("PID[,PID...]");
