@@ -70,7 +70,7 @@ for load in ${loads//,/ }; do
   start_load "$load"
   sleep 1
   for ((round = 0; round < rounds; ++round)); do
-    sample_ns pk_sample "$bin/pkprof" record -a -F 997 -q -o "$work/profile" >>"$work/$load.pkprof"
+    sample_ns pk_sample "$bin/pkprof" record -a -F 997 -q --budget 100 -o "$work/profile" >>"$work/$load.pkprof"
     [[ -z $other ]] || sample_ns pk_sample "$other" record -a -F 997 -q --budget 100 -o "$work/profile" >>"$work/$load.other"
     sample_ns 997 bpftrace -e 'profile:hz:997 { @[kstack, ustack, comm] = count(); }' >>"$work/$load.bpftrace"
   done
