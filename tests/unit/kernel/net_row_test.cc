@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in the network's work a sample fell, by stacks that were recorded on Linux 6.18.
+// Where in the network's work a sample fell, by stacks as Linux 6.18 has them: those in receiving
+// were recorded, the others are put together from its sources.
 #include <linux/types.h>
 
 #include "pkprof/net_row.h"
