@@ -53,7 +53,7 @@ int pk_softirq_entry(void *ctx)
 }
 
 /*
- * Interrupts may come meanwhile, and the sampler with them: `measuring` keeps its hands off. The
+ * Interrupts may come meanwhile, and the sampler with them: `softirq_ends` keeps its hands off. The
  * one row is put into the tables when another vector has run, or on another task.
  */
 SEC("?raw_tp/softirq_exit")

@@ -22,7 +22,7 @@ class CostMeter {
   using ByGroup = std::array<std::vector<int>, hook_groups>;
   CostMeter(ByGroup hook_programs, HookOverhead overhead);
 
-  // They are others from here on.
+  // These are the programs from here on.
   void set_programs(ByGroup hook_programs);
 
   // Opens a window; close() it some milliseconds later.

@@ -75,8 +75,8 @@ class DeboxSession {
   std::vector<DeboxSide::Events> events_;
   uint32_t wants_ = DB_CALLS_ALL | DB_SLEEPS | DB_FAULTS;  // of threads that are followed
   std::optional<RunningShare> cost_;
-  uint64_t elsewhere_ns_ = 0;             // what the recording beside cost
-  std::unique_ptr<AsyncFeed> elsewhere_;  // goes before side_, whose memory it uses
+  uint64_t elsewhere_ns_ = 0;              // what the recording beside cost
+  std::unique_ptr<AsyncFeed> async_feed_;  // goes before side_, whose memory it uses
   std::vector<std::string> degraded_;
   std::vector<SlowCall> slowest_;  // a heap: the one that is to go first is in front
   bool wanted_ = true;
@@ -119,7 +119,7 @@ Result<> DeboxSession::prepare() {
   if (options_.elsewhere) {
     auto started = AsyncFeed::start(*facts, names_->symbols(), side_->memory(), options_.budget);
     if (started)
-      elsewhere_ = std::move(*started);
+      async_feed_ = std::move(*started);
     else
       degraded_.push_back(started.error().message +
                           ": what the kernel does for calls elsewhere is not known");
@@ -317,7 +317,7 @@ Result<> DeboxSession::wait() {
     if (now >= end) break;
     uint64_t next = std::min({now + look_interval_ns, end, cost_->turn(now)});
     if (options_.show) next = std::min(next, next_shown_);
-    if (elsewhere_) next = std::min(next, elsewhere_->turn());
+    if (async_feed_) next = std::min(next, async_feed_->turn());
     const uint64_t then = monotonic_ns();
     const uint64_t left = next > then && !more_to_serve ? next - then : 0;
     const timespec timeout{0, static_cast<long>(left)};
@@ -381,7 +381,7 @@ SystemCalls DeboxSession::result() const {
   for (size_t i = 0; i < options_.command.size(); ++i)
     out.command += (i ? " " : "") + options_.command[i];
   out.duration_ns = (stopped_ ? stopped_ : monotonic_ns()) - started_;
-  out.cost_kernel_ns = (elsewhere_ ? elsewhere_->cost_ns() : elsewhere_ns_) +
+  out.cost_kernel_ns = (async_feed_ ? async_feed_->cost_ns() : elsewhere_ns_) +
                        static_cast<uint64_t>(cost_->share() * static_cast<double>(out.duration_ns));
   out.cost_user_ns = stopped_ ? own_cpu_ns_ : own_cpu_ns() - own_cpu_ns_;
   out.slowest = slowest_;
@@ -403,7 +403,7 @@ Result<DeboxRun> DeboxSession::run() {
   next_shown_ = started_ + interval_ns();
   own_cpu_ns_ = own_cpu_ns();
   // What takes long at first is not to keep us from the first records.
-  if (elsewhere_) elsewhere_->turn();
+  if (async_feed_) async_feed_->turn();
   if (child_)
     if (auto r = child_->go(); !r) {
       out.command_status = child_->status();
@@ -416,14 +416,14 @@ Result<DeboxRun> DeboxSession::run() {
   cost_->close(stopped_);
   side_->detach_calls();
   side_->detach_trace();
-  if (elsewhere_) elsewhere_ns_ = elsewhere_->cost_ns();
-  if (elsewhere_ && elsewhere_->watched() < 0.99) {
+  if (async_feed_) elsewhere_ns_ = async_feed_->cost_ns();
+  if (async_feed_ && async_feed_->watched() < 0.99) {
     char share[32];
-    std::snprintf(share, sizeof share, "%.0f %%", 100 * elsewhere_->watched());
+    std::snprintf(share, sizeof share, "%.0f %%", 100 * async_feed_->watched());
     degraded_.push_back(std::string("what is done elsewhere was told apart ") + share +
                         " of the time, to keep the budget: ASYNC is of that");
   }
-  elsewhere_.reset();
+  async_feed_.reset();
   for (bool more = true; more;) {
     auto taken = take();
     if (!taken) return std::unexpected(taken.error());

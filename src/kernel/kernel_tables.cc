@@ -121,12 +121,14 @@ std::vector<uint64_t> KernelTables::stack(uint64_t number) const {
   return {};
 }
 
+Result<> KernelTables::read_counts(int which, Keep keep, Tables& out) {
+  return read_table<pk_key, pk_count>(
+      counts_.fd(which), counts_.entries(), keep,
+      [&out](const pk_key& key, const pk_count& count) { out.counts.emplace_back(key, count); });
+}
+
 Result<> KernelTables::read_counts_and_stacks(int which, Keep keep, Tables& out) {
-  const auto count = [&out](const pk_key& key, const pk_count& count) {
-    out.counts.emplace_back(key, count);
-  };
-  if (auto r = read_table<pk_key, pk_count>(counts_.fd(which), counts_.entries(), keep, count); !r)
-    return r;
+  if (auto r = read_counts(which, keep, out); !r) return r;
   // Most are far from as long as they may be.
   return read_table<uint64_t, pk_stack>(
       stacks_.fd(which), stacks_.entries(), keep, [&out](uint64_t number, const pk_stack& stack) {
@@ -149,13 +151,7 @@ Result<Tables> KernelTables::take() {
   out.watched_ns = clocks_.watched_ns(taken);
   out.idle_ns = clocks_.idle_tail(taken);
   if (auto r = use_other_counts(); !r) return std::unexpected(r.error());
-  const auto count = [&out](const pk_key& key, const pk_count& count) {
-    out.counts.emplace_back(key, count);
-  };
-  if (auto r = read_table<pk_key, pk_count>(counts_.fd(counts_.unused()), counts_.entries(),
-                                            Keep::no, count);
-      !r)
-    return std::unexpected(r.error());
+  if (auto r = read_counts(counts_.unused(), Keep::no, out); !r) return std::unexpected(r.error());
   if (object_.skeleton->bss->stored_stacks > stacks_.entries() / 2)
     if (auto r = use_other_stacks(); !r) return std::unexpected(r.error());
   if (auto r = read_labels_and_votes(Keep::no, out); !r) return std::unexpected(r.error());

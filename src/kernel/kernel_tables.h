@@ -65,6 +65,7 @@ class KernelTables {
   Result<> use(int which, std::launch stacks_update, uint32_t rows = 0);
   Result<> use_other_counts();
   Result<> use_other_stacks();
+  Result<> read_counts(int which, Keep keep, Tables& out);
   Result<> read_counts_and_stacks(int which, Keep keep, Tables& out);
   Result<> read_labels_and_votes(Keep keep, Tables& out);
   Result<> forget_labels();

@@ -17,6 +17,7 @@
 namespace pkprof {
 
 bool SocketOwners::ask() {
+  were_told_ = false;
   bpf_program* program = object_.skeleton->progs.pk_iter_sockets;
   if (bpf_program__fd(program) < 0) return false;
   LibbpfLog log;
@@ -29,7 +30,7 @@ bool SocketOwners::ask() {
     entered += static_cast<uint64_t>(n);
   const uint64_t room = bpf_map__max_entries(object_.skeleton->maps.owners);
   without_room_ = std::max(without_room_, entered - std::min(entered, room));
-  return fd.valid();
+  return were_told_ = fd.valid();
 }
 
 uint64_t SocketOwners::of(uint64_t object) const {

@@ -16,6 +16,7 @@ class SocketOwners {
 
   // Returns false where the kernel has no such iterator.
   bool ask();
+  [[nodiscard]] bool were_told() const { return were_told_; }  // when they were asked for last
   // A label, 0 when not known.
   [[nodiscard]] uint64_t of(uint64_t object) const;
   // Entries that asking found too many for the table: those asked for longest ago are forgotten.
@@ -25,6 +26,7 @@ class SocketOwners {
  private:
   KernelObject& object_;
   uint64_t without_room_ = 0;
+  bool were_told_ = false;
 };
 
 }  // namespace pkprof

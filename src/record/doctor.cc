@@ -106,8 +106,8 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
   d.capabilities.push_back(sampling);
   d.capabilities.insert(d.capabilities.end(), side->hooks().capabilities().begin(),
                         side->hooks().capabilities().end());
-  d.capabilities.push_back(
-      {"socket owners", side->owners().ask(), "", "sockets that nobody reads stay unclaimed"});
+  d.capabilities.push_back({"socket owners", side->owners().were_told(), "",
+                            "sockets that nobody reads stay unclaimed"});
   Capability& owners = d.capabilities.back();
   owners.how =
       owners.works ? "task_file iterator" : "this kernel has no task_file iterator for BPF";
