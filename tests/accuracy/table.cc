@@ -262,8 +262,8 @@ void expect_ratio(const live::Report& report, const std::function<bool(const liv
   // A tenth, and the standard deviation that so many samples have.
   double variance = 0;
   if (time == Time::sampled) variance += 1 / samples(one) + 1 / samples(other);
-  // Each is for one of the two, by chance.
-  if (votes) variance += (1 + truth) * (1 + 1 / truth) / static_cast<double>(votes);
+  // Each is for one of the two, by chance: twice the deviation, since there are few of them.
+  if (votes) variance += 4 * (1 + truth) * (1 + 1 / truth) / static_cast<double>(votes);
   EXPECT_NEAR(ratio, truth, truth / 10 + truth * std::sqrt(variance)) << describe(report);
 }
 
