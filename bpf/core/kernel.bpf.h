@@ -361,16 +361,7 @@ struct task_struct {
 
 /* As the kernel names the registers; <asm/ptrace.h> has user space's names. */
 struct pt_regs___kernel {
-	unsigned long r10;
-	unsigned long r9;
-	unsigned long r8;
-	unsigned long ax;
-	unsigned long dx;
-	unsigned long si;
-	unsigned long di;
-	unsigned long orig_ax;
-	unsigned long ip;
-	unsigned long sp;
+	unsigned long bp, r10, r9, r8, ax, dx, si, di, orig_ax, ip, cs, sp;
 };
 
 enum cpu_usage_stat { CPUTIME_IDLE = 5, CPUTIME_IOWAIT = 6, CPUTIME_STEAL = 7 };

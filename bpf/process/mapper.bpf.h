@@ -9,8 +9,8 @@
 #include "core/state.bpf.h"
 
 enum {
-	PK_RANGES = 8,      /* that a CPU remembers of the process at hand; a power of two */
-	PK_MOST_WALKS = 8,  /* a stack: without frame pointers anything may be in it */
+	PK_RANGES = 16,     /* that a CPU remembers of the process at hand; a power of two */
+	PK_MOST_WALKS = 32, /* a stack: without frame pointers anything may be in it */
 	PK_PIVOTS = 16,     /* room for a node's */
 	PK_TREE_LEVELS = 8, /* more than a tree has */
 	PK_PATH_STEPS = 128, /* names and mount points on the way to the root */
@@ -21,6 +21,9 @@ struct pk_range {
 	__u64 start;
 	__u64 length;
 	__u64 frame; /* what its frames have beside their address: see PK_FRAME_IN_FILE */
+	__u64 file;  /* number, or enum pk_no_file */
+	__u64 shift; /* from an address to the offset in the file */
+	__u64 code;  /* it may be executed */
 };
 
 struct pk_mapping_key {
@@ -47,6 +50,29 @@ struct pk_file_key {
 	__u32 generation;
 };
 
+/* Where the way up a stack of user code is; see user/unwind.bpf.c. */
+struct pk_user_walk {
+	__u64 ip; /* of the frame at hand, */
+	__u64 sp; /* in it, */
+	__u64 fp;
+	__u64 mm;
+	__u64 regs; /* where the kernel keeps the registers of user mode */
+	__u64 top; /* which of the ranges the stack lies in */
+	__u64 word[7]; /* of the stack, as they were read last */
+	__u32 depth;
+	__u8 exact; /* .ip was interrupted, and not returned to */
+	__u8 end;   /* enum pk_stack_end */
+	__u8 untabled; /* the frame's file has no table yet */
+	__u8 pad;
+};
+
+/* Stacks that were handed over lately; see pk_unfinished. */
+struct pk_handed_over {
+	__u64 since;
+	__u64 count; /* since then */
+	__u64 ever;
+};
+
 /*
  * A CPU's, for as long as it is at work on one stack or one label. What its loops depend on is here,
  * too: a verifier would go through each value that it can have in a register.
@@ -66,9 +92,13 @@ struct pk_mapper {
 	__u64 exec_id;
 	__u64 shape; /* of the process's memory: where that changes, so may what is mapped */
 	struct pk_range range[PK_RANGES];
+	__u64 last; /* of .range, that was found last */
+	struct pk_user_walk walk;
+	struct pk_handed_over over;
 	struct pk_mapping_key key;
 	struct pk_mapping mapping;
 	struct pk_mapped told;
+	__u64 newest; /* of the files that this CPU has numbered: it has to be told at once */
 	__u64 pivots[PK_PIVOTS];
 	struct pk_file_key file;
 	struct pk_file_name name;

@@ -112,8 +112,12 @@ static __always_inline bool pk_tell_area(struct pk_mapper *m, struct vm_area_str
 	m->told.end = m->mapping.end;
 	m->told.offset = m->mapping.offset;
 	m->told.file = m->mapping.file;
-	if (bpf_ringbuf_output(&mapped, &m->told, sizeof(m->told), pk_ring_flags()))
+	/* Of a new file user space is to make a table before long; see user/unwind.bpf.h. */
+	if (bpf_ringbuf_output(&mapped, &m->told, sizeof(m->told),
+			       config.unwind && m->newest == m->told.file ? BPF_RB_FORCE_WAKEUP :
+									     pk_ring_flags()))
 		return false;
+	m->newest = 0;
 	bpf_map_update_elem(&told_mappings, &m->key, &m->mapping, BPF_ANY);
 	return true;
 }
@@ -126,6 +130,61 @@ static __always_inline __u64 pk_file_of_frames(__u64 file, __u64 start)
 	return PK_FRAME_IN_FILE | (file & PK_FRAME_FILE_MASK) << PK_FRAME_FILE_SHIFT;
 }
 
+/* What its place in .range holds from now on. */
+static __always_inline __u64 pk_remember_range(struct pk_mapper *m, struct vm_area_struct *area)
+{
+	__u64 at = m->next++ & (PK_RANGES - 1);
+	struct pk_range *range = &m->range[at];
+
+	range->code = (BPF_CORE_READ(area, vm_flags) & VM_EXEC) != 0;
+	m->mapping.file = PK_FILE_NONE;
+	m->mapping.offset = 0;
+	range->length = 0;
+	if (range->code && !pk_tell_area(m, area)) {
+		m->lost++;
+		return PK_NO_RANGE;
+	}
+	range->start = m->key.start;
+	range->length = m->mapping.end - m->key.start;
+	range->frame = pk_file_of_frames(m->mapping.file, m->key.start);
+	range->file = m->mapping.file;
+	range->shift = m->mapping.offset - m->key.start;
+	m->last = at;
+	return at;
+}
+
+/* 6.1 takes no key from a caller's memory: the mapper is looked up again. */
+__u64 pk_find_range(__u64 mm, __u64 address)
+{
+	struct vm_area_struct *area;
+	__u64 k, last;
+	__u32 zero = 0;
+	struct pk_mapper *m = bpf_map_lookup_elem(&mappers, &zero);
+
+	if (!m)
+		return PK_NO_RANGE;
+	last = m->last & (PK_RANGES - 1);
+	if (likely(address - m->range[last].start < m->range[last].length))
+		return last;
+	for (k = 0; k < PK_RANGES; k++) {
+		if (address - m->range[k].start < m->range[k].length) {
+			m->last = k;
+			return k;
+		}
+	}
+	if (m->walks >= PK_MOST_WALKS)
+		return PK_NO_RANGE;
+	m->walks++;
+	area = (void *)pk_find_area(m, mm, address);
+	if (!area || (__u64)BPF_CORE_READ(area, vm_mm) != mm)
+		return PK_NO_RANGE;
+	m->key.start = BPF_CORE_READ(area, vm_start);
+	m->mapping.end = BPF_CORE_READ(area, vm_end);
+	if (address < m->key.start || address >= m->mapping.end)
+		return PK_NO_RANGE;
+	return pk_remember_range(m, area);
+}
+
 struct pk_frames {
 	struct pk_stack *stack;
 	struct pk_mapper *m;
@@ -134,62 +193,15 @@ struct pk_frames {
 
 static long pk_tell_frame(__u32 i, struct pk_frames *f)
 {
-	struct pk_mapper *m = f->m;
-	struct vm_area_struct *area;
-	__u64 address, start;
-	__u32 at, k;
+	__u64 address, k;
 
 	if (i >= PK_MAX_DEPTH)
 		return 1;
 	address = f->stack->ip[i] - (i ? 1 : 0); /* a call may be the last thing in its function */
-	for (k = 0; k < PK_RANGES; k++) {
-		if (address - m->range[k].start < m->range[k].length) {
-			f->stack->ip[i] |= m->range[k].frame;
-			return 0;
-		}
-	}
-	if (m->walks >= PK_MOST_WALKS)
-		return 1;
-	m->walks++;
-	area = (void *)pk_find_area(m, f->mm, address);
-	if (!area || (__u64)BPF_CORE_READ(area, vm_mm) != f->mm)
-		return 0;
-	start = BPF_CORE_READ(area, vm_start);
-	m->mapping.end = BPF_CORE_READ(area, vm_end);
-	if (address < start || address >= m->mapping.end)
-		return 0;
-	m->key.start = start;
-	m->mapping.file = PK_FILE_NONE;
-	if (BPF_CORE_READ(area, vm_flags) & VM_EXEC && !pk_tell_area(m, area)) {
-		m->lost++;
-		return 0;
-	}
-	at = m->next++ & (PK_RANGES - 1);
-	m->range[at].start = start;
-	m->range[at].length = m->mapping.end - start;
-	m->range[at].frame = pk_file_of_frames(m->mapping.file, start);
-	f->stack->ip[i] |= m->range[at].frame;
-	return 0;
-}
-
-/*
- * Where anything that was sampled is no longer mapped, or somewhere else, its pages had to leave the
- * translation buffers: the kernel counts that.
- */
-static __always_inline void pk_remember_process(struct pk_mapper *m, struct task_struct *task,
-						struct mm_struct *mm)
-{
-	__u64 process = pk_process_of(task), exec_id = task->self_exec_id;
-	__u64 shape = BPF_CORE_READ(mm, exec_vm) << 40 ^ BPF_CORE_READ(mm, context.tlb_gen.counter);
-
-	if (likely(m->process == process && m->exec_id == exec_id && m->shape == shape))
-		return;
-	m->process = process;
-	m->exec_id = exec_id;
-	m->shape = shape;
-	__builtin_memset(m->range, 0, sizeof(m->range));
-	m->key.process = process;
-	m->key.exec_id = exec_id;
+	k = pk_find_range(f->mm, address);
+	if (k < PK_RANGES)
+		f->stack->ip[i] |= f->m->range[k].frame;
+	return f->m->walks >= PK_MOST_WALKS;
 }
 
 int pk_tell_mappings(struct pk_cpu *c, struct pk_stack *stack)
@@ -203,11 +215,8 @@ int pk_tell_mappings(struct pk_cpu *c, struct pk_stack *stack)
 	frames.m = pk_take_mapper();
 	if (!frames.m)
 		return 0;
-	pk_remember_process(frames.m, task, mm);
-	frames.m->walks = 0;
-	frames.m->lost = 0;
+	pk_begin_stack(frames.m, task, mm);
 	bpf_loop(stack->depth, pk_tell_frame, &frames, 0);
-	c->stats.mappings_lost += frames.m->lost;
-	pk_give_back(frames.m);
+	pk_end_stack(c, frames.m);
 	return 0;
 }

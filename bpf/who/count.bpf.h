@@ -9,6 +9,7 @@
 
 #include "core/state.bpf.h"
 #include "process/mapping.bpf.h"
+#include "user/unwind.bpf.h"
 
 /* Where a key is put together: the BPF stack is short, and 6.1 takes no key from a caller's. */
 static __always_inline struct pk_key *pk_fresh_key(void)
@@ -57,28 +58,43 @@ static long pk_hash_frame(__u32 i, struct pk_hash_loop *l)
 	return 0;
 }
 
-static __always_inline __u64 pk_number_stack(struct pk_stack *stack, __u32 depth)
+static __always_inline __u64 pk_number_stack(struct pk_stack *stack)
 {
-	struct pk_hash_loop l = { .stack = stack, .hash = config.seed + depth };
+	struct pk_hash_loop l = { .stack = stack, .hash = config.seed + stack->depth };
 
-	bpf_loop(depth, pk_hash_frame, &l, 0);
+	/* The upper half is how it ended. A mask, since an inlined loop counts to all 64 bits. */
+	bpf_loop(stack->depth & 0xff, pk_hash_frame, &l, 0);
 	return l.hash ? l.hash : 1;
+}
+
+/* By itself: in Linux 6.1 calls that are in each other have 512 bytes of stack together. */
+static __noinline __u64 pk_keep_user_stack(struct pk_cpu *c, struct pk_stack *buf)
+{
+	if (!c || !buf)
+		return 0;
+	return pk_store_stack(c, pk_number_stack(buf) & ~PK_STACK_UNFINISHED, buf);
 }
 
 /* The user stack of the current task; 0 if it has none. `ctx` is the program's. */
 static __always_inline __u64 pk_user_stack(struct pk_cpu *c, void *ctx, struct pk_stack *buf)
 {
-	long len = bpf_get_stack(ctx, buf->ip, sizeof(buf->ip), BPF_F_USER_STACK);
+	__u64 number = pk_unwind_user(c, buf);
 
-	if (len <= 0) {
-		/* A process on its way out has no user side any more. */
-		if (!(bpf_get_current_task_btf()->flags & PF_EXITING))
-			c->stats.no_ustack++;
-		return 0;
+	if (number & PK_STACK_UNFINISHED)
+		return number;
+	if (!number) {
+		long len = bpf_get_stack(ctx, buf->ip, sizeof(buf->ip), BPF_F_USER_STACK);
+
+		if (len <= 0) {
+			/* A process on its way out has no user side any more. */
+			if (!(bpf_get_current_task_btf()->flags & PF_EXITING))
+				c->stats.no_ustack++;
+			return 0;
+		}
+		buf->depth = (__u64)len / 8;
+		pk_tell_mappings(c, buf);
 	}
-	buf->depth = (__u64)len / 8;
-	pk_tell_mappings(c, buf);
-	return pk_store_stack(c, pk_number_stack(buf, buf->depth), buf);
+	return pk_keep_user_stack(c, buf);
 }
 
 #endif

@@ -143,7 +143,8 @@ struct pk_config {
 	__u64 threads;            /* labels are threads', not processes' */
 	__u64 pid_namespace;      /* in which pkprof runs; 0: the machine's own */
 	__u64 calls;              /* calls of functions are counted, too */
-	__u64 mappings;           /* someone reads what sampled processes have mapped */
+	__u64 mappings;           /* someone reads what sampled processes have mapped, */
+	__u64 unwind;             /* and makes tables of how their frames are left */
 	__u64 debox;              /* DeBox's threads are told what is done for them elsewhere */
 	__u64 debox_tids;         /* where in its memory the threads' numbers are, */
 	__u64 debox_threads;      /* and the threads, */

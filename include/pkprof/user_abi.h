@@ -6,4 +6,5 @@
 
 extern "C" {
 #include "abi.h"
+#include "unwind_abi.h"
 }

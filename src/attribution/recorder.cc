@@ -70,9 +70,12 @@ void Recorder::add(const Tables& tables) {
     Row row{key, timeline_.now()};
     if (has_kernel_stack(key)) stacks_.meet(key.kstack);
     // The user stack is the consumer's, and it is the one who is served.
-    if (has_user_stack(key))
-      row.key.ustack =
-          stacks_.user_number(key.ustack, processes_.image_of(key.served, key.exec_id));
+    if (has_user_stack(key)) {
+      const Stacks::User stack =
+          stacks_.resolve(key.ustack, processes_.image_of(key.served, key.exec_id));
+      row.key.ustack = stack.number;
+      user_stacks_[stack.end] += count.samples;
+    }
     row.key.exec_id = 0;
     // A sleeper whose timer went off may never have been sampled; all others were told.
     if (key.served_kind == PK_SERVED_LABEL && key.basis == PK_BASIS_OWNER && key.served >> 32)

@@ -10,6 +10,7 @@
 // both are counted.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -62,6 +63,9 @@ class Recorder {
   // So does all the time that was added so far.
   void scale_all(uint64_t watched_ns, uint64_t all_ns);
   // Stacks that come with no tables are had there.
+  // Samples by how their stacks of user code ended, since the start.
+  using UserStacks = std::array<uint64_t, PK_STACK_ENDS>;
+  [[nodiscard]] const UserStacks& user_stacks() const { return user_stacks_; }
   void fetch_stacks_by(Stacks::Fetch fetch) { stacks_.fetch_by(std::move(fetch)); }
   void add(const Tables& tables);
   // Charges what is on objects to those they are for, as far as that is known by now. Returns how
@@ -121,6 +125,7 @@ class Recorder {
   Scale scale_;
   size_t with_stack_ = 0;       // of rows_
   uint64_t idle_ahead_ns_ = 0;  // in profiles already, and still to come in tables
+  UserStacks user_stacks_ = {};
   uint64_t without_stack_ = 0;
   uint64_t forgotten_ = 0;
 };

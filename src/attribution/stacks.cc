@@ -55,8 +55,8 @@ void Stacks::meet(uint64_t number) {
     return;
   }
   if (!fetch_) return;
-  const std::vector<uint64_t> stack = fetch_(number);
-  if (!stack.empty()) kernel_[number] = {intern_kernel(stack), round_};
+  const CountedStack stack = fetch_(number);
+  if (!stack.ip.empty()) kernel_[number] = {intern_kernel(stack.ip), round_};
 }
 
 StackId Stacks::intern_kernel(const std::vector<uint64_t>& stack) {
@@ -73,7 +73,7 @@ StackId Stacks::intern(Frames frames) {
   return stack;
 }
 
-uint64_t Stacks::user_number(uint64_t raw, uint64_t image) {
+Stacks::User Stacks::resolve(uint64_t raw, uint64_t image) {
   const UserKey key{raw, image};
   if (const auto it = resolved_.find(key); it != resolved_.end()) return it->second;
   if (resolved_.size() >= most_resolved) {
@@ -87,18 +87,14 @@ uint64_t Stacks::user_number(uint64_t raw, uint64_t image) {
   for (const Raw* stacks : {&raw_, &raw_before_}) {
     const auto it = stacks->find(raw);
     if (it == stacks->end()) continue;
-    const uint64_t number = resolve(it->second, image);
-    resolved_[key] = number;
-    return number;
+    return resolved_[key] = {number_of(it->second, image)};
   }
-  const std::vector<uint64_t> stack = fetch_ ? fetch_(raw) : std::vector<uint64_t>();
-  if (stack.empty()) return 0;
-  const uint64_t number = resolve(stack, image);
-  resolved_[key] = number;
-  return number;
+  const CountedStack stack = fetch_ ? fetch_(raw) : CountedStack();
+  if (stack.ip.empty()) return {};
+  return resolved_[key] = {number_of(stack.ip, image), stack.end};
 }
 
-uint64_t Stacks::resolve(const std::vector<uint64_t>& raw, uint64_t image) {
+uint64_t Stacks::number_of(const std::vector<uint64_t>& raw, uint64_t image) {
   std::vector<FrameId> frames;
   frames.reserve(raw.size());
   for (size_t i = 0; i < raw.size(); ++i) add_user_frames(image, place_of(raw, i), frames);

@@ -37,7 +37,7 @@ class Stacks {
   using LaterSymbols = std::function<const KernelSymbols*()>;
   void add_kernel_symbols(LaterSymbols later) { later_kernel_ = std::move(later); }
   // Where stacks are to be had that were not handed over; empty: it is not known there.
-  using Fetch = std::function<std::vector<uint64_t>(uint64_t number)>;
+  using Fetch = std::function<CountedStack(uint64_t number)>;
   void fetch_by(Fetch fetch) { fetch_ = std::move(fetch); }
   // A reading of the tables begins, with these stacks. Those of user code can be asked for until
   // the one after the next.
@@ -47,7 +47,13 @@ class Stacks {
 
   // A number for a stack of user code of that image: the same for the same code in whatever
   // process. 0 when it is not known.
-  uint64_t user_number(uint64_t raw, uint64_t image);
+  uint64_t user_number(uint64_t raw, uint64_t image) { return resolve(raw, image).number; }
+  // The same, and how it ended.
+  struct User {
+    uint64_t number = 0;
+    pk_stack_end end = PK_STACK_ASIDE;
+  };
+  User resolve(uint64_t raw, uint64_t image);
   // The number of a stack that is no more than the outermost frames of this one of the kernel's.
   uint64_t outermost(uint64_t number, size_t frames);
   FrameId kernel_frame(uint64_t address);
@@ -90,7 +96,7 @@ class Stacks {
   struct UserKeyHash {
     size_t operator()(const UserKey& k) const { return k.raw ^ (k.image * 0x9e3779b97f4a7c15ULL); }
   };
-  using Resolved = std::unordered_map<UserKey, uint64_t, UserKeyHash>;
+  using Resolved = std::unordered_map<UserKey, User, UserKeyHash>;
   using Raw = std::unordered_map<uint64_t, std::vector<uint64_t>>;
   // A part of a file in memory, wherever it was mapped: path, build-id, offset, length, and the
   // linker's address, since two files may claim the same path and build-id.
@@ -101,7 +107,7 @@ class Stacks {
   StackId intern(Frames frames);
   StackId intern_kernel(const std::vector<uint64_t>& stack);
   void add_user_frames(uint64_t image, uint64_t place, std::vector<FrameId>& to);
-  uint64_t resolve(const std::vector<uint64_t>& raw, uint64_t image);
+  uint64_t number_of(const std::vector<uint64_t>& raw, uint64_t image);
 
   const KernelSymbols* kernel_symbols_;
   LaterSymbols later_kernel_;

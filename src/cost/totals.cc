@@ -33,10 +33,15 @@ void add_difference(const Totals& from, const Totals& to, Meta& meta) {
   meta.samples_taken = to.samples - from.samples;
   meta.samples_lost = to.lost - from.lost;
   meta.cost_user_ns = to.user_ns - from.user_ns;
-  meta.counters = to.counters;
-  for (auto& [name, count] : meta.counters)
-    if (const auto before = from.counters.find(name); before != from.counters.end())
-      count -= std::min(count, before->second);
+  using Figures = std::map<std::string, uint64_t>;
+  const auto difference = [](const Figures& before, Figures now) {
+    for (auto& [name, count] : now)
+      if (const auto it = before.find(name); it != before.end())
+        count -= std::min(count, it->second);
+    return now;
+  };
+  meta.counters = difference(from.counters, to.counters);
+  meta.user_stacks = difference(from.user_stacks, to.user_stacks);
 }
 
 }  // namespace pkprof

@@ -21,6 +21,7 @@ struct Totals {
   std::array<uint64_t, hook_groups> runs = {};  // of hooks
   uint64_t user_ns = 0;                         // CPU time of this process
   std::map<std::string, uint64_t> counters;     // of what had no room or could not be done
+  std::map<std::string, uint64_t> user_stacks;  // as in Meta
 
   static Totals read(const KernelSide& kernel, const BudgetKeeper& budget);
 };

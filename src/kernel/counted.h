@@ -14,6 +14,16 @@ namespace pkprof {
 // PK_FRAME_IN_FILE.
 using RawStack = std::pair<uint64_t, std::vector<uint64_t>>;
 
+// One of them, and how it ended, if it is of user code.
+struct CountedStack {
+  CountedStack() = default;
+  CountedStack(std::vector<uint64_t> frames, pk_stack_end ended = PK_STACK_ASIDE)
+      : ip(std::move(frames)), end(ended) {}
+
+  std::vector<uint64_t> ip;  // none: it is not known
+  pk_stack_end end = PK_STACK_ASIDE;
+};
+
 struct Tables {
   std::vector<std::pair<pk_key, pk_count>> counts;
   std::vector<RawStack> stacks;  // of a snapshot; what is taken leaves them: KernelTables::stack()

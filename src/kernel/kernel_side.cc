@@ -146,5 +146,8 @@ SocketOwners& KernelSide::owners() {
 const SocketOwners& KernelSide::owners() const {
   return parts_->owners;
 }
+const UnwindMaps& KernelSide::unwind() const {
+  return parts_->unwind;
+}
 
 }  // namespace pkprof

@@ -18,6 +18,7 @@
 #include "kernel/object/kernel_options.h"
 #include "kernel/sampling_clocks.h"
 #include "kernel/socket_owners.h"
+#include "kernel/object/unwind_maps.h"
 #include "probe/facts.h"
 #include "probe/functions.h"
 #include "probe/hooks.h"
@@ -80,6 +81,7 @@ class KernelSide {
   [[nodiscard]] const CallCounting& calls() const;
   [[nodiscard]] SocketOwners& owners();
   [[nodiscard]] const SocketOwners& owners() const;
+  [[nodiscard]] const UnwindMaps& unwind() const;
 
   // For the cost meter: all programs, also those that count calls.
   [[nodiscard]] std::array<std::vector<int>, hook_groups> programs() const;

@@ -15,6 +15,7 @@ struct LoadedKernel::Parts {
   SamplingClocks clocks{object};
   CallCounting calls{object};
   SocketOwners owners{object};
+  UnwindMaps unwind{object};
   KernelTables tables{object, clocks, calls};
 };
 

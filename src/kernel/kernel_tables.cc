@@ -29,6 +29,10 @@ pk_key idle_row() {
   return key;
 }
 
+size_t depth_of(const pk_stack& stack) {
+  return std::min<size_t>(static_cast<uint32_t>(stack.depth), PK_MAX_DEPTH);
+}
+
 // Before samples come.
 constexpr auto side_by_side = std::launch::async | std::launch::deferred;
 
@@ -112,11 +116,12 @@ Result<> KernelTables::use_other_stacks() {
   return {};
 }
 
-std::vector<uint64_t> KernelTables::stack(uint64_t number) const {
+CountedStack KernelTables::stack(uint64_t number) const {
   pk_stack stack;
   for (const int which : {stacks_.used(), stacks_.unused()}) {
     if (bpf_map_lookup_elem(stacks_.fd(which), &number, &stack)) continue;
-    return {stack.ip, stack.ip + std::min<size_t>(stack.depth, PK_MAX_DEPTH)};
+    const uint64_t end = std::min<uint64_t>(stack.depth >> PK_STACK_END_SHIFT, PK_STACK_ENDS - 1);
+    return {{stack.ip, stack.ip + depth_of(stack)}, static_cast<pk_stack_end>(end)};
   }
   return {};
 }
@@ -132,8 +137,8 @@ Result<> KernelTables::read_counts_and_stacks(int which, Keep keep, Tables& out)
   // Most are far from as long as they may be.
   return read_table<uint64_t, pk_stack>(
       stacks_.fd(which), stacks_.entries(), keep, [&out](uint64_t number, const pk_stack& stack) {
-        const size_t depth = std::min<size_t>(stack.depth, PK_MAX_DEPTH);
-        out.stacks.emplace_back(number, std::vector<uint64_t>(stack.ip, stack.ip + depth));
+        out.stacks.emplace_back(number,
+                                std::vector<uint64_t>(stack.ip, stack.ip + depth_of(stack)));
       });
 }
 

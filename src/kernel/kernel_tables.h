@@ -46,7 +46,7 @@ class KernelTables {
   Result<Tables> take();
   // The stack of this number, leaf first, where it was counted up to the last take() or the one
   // before; empty: it is not known.
-  [[nodiscard]] std::vector<uint64_t> stack(uint64_t number) const;
+  [[nodiscard]] CountedStack stack(uint64_t number) const;
   [[nodiscard]] Leftovers take_leftovers();
 
   // All since the start or the last reset, as it is now; it stays. The tables are read in turn:

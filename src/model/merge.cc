@@ -23,6 +23,7 @@ void merge_meta(Meta& before, const Meta& later) {
     if (std::ranges::find(before.degraded, sentence) == before.degraded.end())
       before.degraded.push_back(sentence);
   for (const auto& [name, value] : later.counters) before.counters[name] += value;
+  for (const auto& [end, samples] : later.user_stacks) before.user_stacks[end] += samples;
 }
 
 // Numbers of the later profile's tables in the other's.

@@ -160,8 +160,12 @@ struct Meta {
   uint64_t slot_ns = 0;                      // of the timeline; 0: there is none
   std::vector<std::string> degraded;         // capabilities that were missing, a sentence each
   std::map<std::string, uint64_t> counters;  // every "nothing is lost silently" counter, by name
+  // Samples by how their stacks of user code ended: whole_stack, or why they were cut. None where
+  // that was not recorded.
+  std::map<std::string, uint64_t> user_stacks;
   bool operator==(const Meta&) const = default;
 };
+inline constexpr const char* whole_stack = "whole";
 
 // The share of the recording's time that was watched: 1 unless a budget kept it lower.
 [[nodiscard]] double watched_share(const Meta& meta);

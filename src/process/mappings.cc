@@ -56,6 +56,7 @@ struct Mappings::Impl {
   std::vector<pk_mapped> taken;
   using Files = std::unordered_map<uint64_t, File>;
   Files files, files_before;  // of late, and before that
+  std::function<void(const Code&)> told;
 
   void take(std::string_view record);
   void add_file(uint64_t number, File file);
@@ -73,6 +74,10 @@ void Mappings::Impl::take(std::string_view record) {
   } else if (pk_mapped m{}; kind == PK_MAPPED && record.size() >= sizeof(m)) {
     std::memcpy(&m, record.data(), sizeof(m));
     taken.push_back(m);
+    if (told && m.file != PK_FILE_NONE) {
+      const File* file = find(m.file);
+      told({m.file, m.pid, m.start, m.end, file ? file->inode : 0, file ? file->path : ""});
+    }
   }
 }
 
@@ -96,6 +101,10 @@ Result<Mappings> Mappings::open(int ring) {
   impl->ring.reset(ring_buffer__new(ring, take, impl.get(), nullptr));
   if (!impl->ring) return fail_errno("following what processes have mapped");
   return Mappings(std::move(impl));
+}
+
+void Mappings::tell(std::function<void(const Code&)> told) {
+  impl_->told = std::move(told);
 }
 
 void Mappings::collect() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,6 +31,16 @@ class Mappings {
   Mappings& operator=(Mappings&&) noexcept;
   ~Mappings();
 
+  // Is told of each mapping of a file, or of the vdso, as the ring is emptied.
+  struct Code {
+    uint64_t file = 0;  // its number
+    uint32_t pid = 0;
+    uint64_t start = 0;
+    uint64_t end = 0;
+    uint64_t inode = 0;
+    std::string path;
+  };
+  void tell(std::function<void(const Code&)> told);
   // Empties the ring, so that poll_fd() says no more that it is readable.
   void collect();
   // Everything told so far, by no order; of the kind ProcessEvent::Kind::code.

@@ -14,6 +14,11 @@ namespace {
 // What was watched for so long can stand for a pause before it; of less, the pause is carried on.
 constexpr uint64_t long_enough_ns = 500'000'000;
 
+// By pk_stack_end.
+constexpr const char* ends[PK_STACK_ENDS] = {
+    "by frame pointers alone", whole_stack,      "no table yet", "nothing known of the code",
+    "not to be read",          "led to no code", "too deep"};
+
 }  // namespace
 
 std::string listed(const std::vector<std::string>& names) {
@@ -32,9 +37,16 @@ Gathering::Gathering(Prepared& prepared, const RecordOptions& options, Course& c
       user_symbols_({.inlines = options.inlines}),
       processes_(user_symbols_, options.threads),
       recorder_(prepared.symbols ? &*prepared.symbols : nullptr, user_symbols_, processes_) {
-  recorder_.fetch_stacks_by([this](uint64_t number) { return kernel_.tables().stack(number); });
+  recorder_.fetch_stacks_by([this](uint64_t number) { return fetch_stack(number); });
   select_processes(processes_, options.target,
                    prepared.child ? static_cast<uint32_t>(prepared.child->pid()) : 0);
+}
+
+CountedStack Gathering::fetch_stack(uint64_t number) {
+  if (number & PK_STACK_UNFINISHED && prepared_.unfinished)
+    if (UnfinishedStacks::Finished s = prepared_.unfinished->finish(number); !s.ip.empty())
+      return {std::move(s.ip), s.end};
+  return kernel_.tables().stack(number);
 }
 
 void Gathering::begin(const BudgetKeeper& budget) {
@@ -53,6 +65,17 @@ void Gathering::follow_processes() {
                   std::make_move_iterator(more.end()));
   };
   add(prepared_.mappings.take());
+  if (prepared_.unfinished) {
+    prepared_.unfinished->collect();
+    for (UnfinishedStacks::Mapped& m : prepared_.unfinished->take_mapped()) {
+      ProcessEvent e;
+      e.kind = ProcessEvent::Kind::code;
+      e.time = m.time;
+      e.pid = m.pid;
+      e.map = std::move(m.map);
+      events.push_back(std::move(e));
+    }
+  }
   if (prepared_.sideband) add(prepared_.sideband->take());
   std::ranges::stable_sort(events, {}, &ProcessEvent::time);
   const auto ahead = std::ranges::upper_bound(events, until, {}, &ProcessEvent::time);
@@ -101,6 +124,7 @@ Result<> Gathering::drain(Drain when) {
   begin_batch(course_.stopped ? course_.stopped : tables->taken, tables->watched_ns);
   drained_.idle_ns = tables->idle_ns;
   recorder_.add(*tables);
+  if (prepared_.unfinished) prepared_.unfinished->forget_old();
   recorder_.add_leftovers(left);
   processes_.bury();
   charge_objects(when);
@@ -173,6 +197,7 @@ Totals Gathering::totals() const {
   Totals now = Totals::read(kernel_, *budget_);
   if (course_.stopped) now.user_ns = course_.own_cpu_ns;
   now.counters = counters();
+  now.user_stacks = user_stacks();
   return now;
 }
 
@@ -221,6 +246,13 @@ void Gathering::fill_meta(Meta& meta) {
     meta.degraded.push_back("calls of " + std::to_string(calls.refused.size()) +
                             " functions cannot be counted here: " + listed(calls.refused));
   for (const std::string& w : user_symbols_.warnings()) meta.degraded.push_back(w);
+}
+
+std::map<std::string, uint64_t> Gathering::user_stacks() const {
+  std::map<std::string, uint64_t> all;
+  for (size_t end = 0; end < PK_STACK_ENDS; ++end)
+    if (const uint64_t samples = recorder_.user_stacks()[end]) all[ends[end]] = samples;
+  return all;
 }
 
 // Of what had no room or could not be done, up to now.

@@ -62,6 +62,7 @@ class Gathering {
   static constexpr uint64_t interval_ns = 1'000'000'000;  // between drains
 
  private:
+  CountedStack fetch_stack(uint64_t number);
   void begin_batch(uint64_t taken, uint64_t watched_ns);
   void charge_objects(Drain when);
   void add_what_has_no_sample();
@@ -70,6 +71,7 @@ class Gathering {
   [[nodiscard]] uint64_t until() const { return course_.stopped ? course_.stopped : drained_.at; }
   [[nodiscard]] Totals totals() const;
   [[nodiscard]] std::map<std::string, uint64_t> counters() const;
+  [[nodiscard]] std::map<std::string, uint64_t> user_stacks() const;
 
   Prepared& prepared_;
   KernelSide& kernel_;

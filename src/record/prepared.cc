@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <future>
 #include <utility>
 
@@ -10,6 +11,28 @@
 #include "process/targets.h"
 
 namespace pkprof {
+
+namespace {
+
+Result<> make_tables(Prepared& prepared) {
+  constexpr uint64_t most_bytes = 64 << 20;
+  const UnwindMaps& maps = prepared.kernel.unwind();
+  TableMaker::Sink sink;
+  sink.put = [&maps](uint64_t file, const UnwindTable& table) {
+    return maps.put(file, table.blocks(), [&table](auto blocks) { table.lay_out(blocks); });
+  };
+  sink.remove = [&maps](uint64_t file) { maps.remove(file); };
+  prepared.tables = std::make_unique<TableMaker>(std::move(sink), most_bytes);
+  prepared.mappings.tell([&tables = *prepared.tables](const Mappings::Code& code) {
+    tables.want({code.file, code.pid, code.start, code.end, code.inode, code.path});
+  });
+  auto unfinished = UnfinishedStacks::open(maps.unfinished(), *prepared.tables);
+  if (!unfinished) return std::unexpected(unfinished.error());
+  prepared.unfinished = std::move(*unfinished);
+  return {};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Prepared>> prepare(RecordOptions& options) {
   raise_limits();
@@ -33,7 +56,8 @@ Result<std::unique_ptr<Prepared>> prepare(RecordOptions& options) {
                          .threads = options.threads,
                          .hooks = options.hooks,
                          .measure = options.measure,
-                         .mappings = true};
+                         .mappings = true,
+                         .unwind = !options.measure && !std::getenv("PKPROF_NO_UNWIND")};
   if (options.calls) {
     side.calls = find_call_facilities(*facts);
     if (!side.calls.any()) return fail("counting calls: " + side.calls.refused);
@@ -59,14 +83,19 @@ Result<std::unique_ptr<Prepared>> prepare(RecordOptions& options) {
   const auto if_there = [](auto& result) {
     return result ? std::make_optional(std::move(*result)) : std::nullopt;
   };
-  return std::unique_ptr<Prepared>(new Prepared{.child = std::move(child),
-                                                .symbols = if_there(symbols),
-                                                .facts = std::move(*facts),
-                                                .kernel = std::move(*attached),
-                                                .overhead = overhead,
-                                                .sideband = if_there(sideband),
-                                                .mappings = std::move(*mappings),
-                                                .degraded = std::move(degraded)});
+  std::unique_ptr<Prepared> prepared(new Prepared{.child = std::move(child),
+                                                  .symbols = if_there(symbols),
+                                                  .facts = std::move(*facts),
+                                                  .kernel = std::move(*attached),
+                                                  .overhead = overhead,
+                                                  .sideband = if_there(sideband),
+                                                  .mappings = std::move(*mappings),
+                                                  .tables = nullptr,
+                                                  .unfinished = nullptr,
+                                                  .degraded = std::move(degraded)});
+  if (prepared->kernel.unwind().wanted())
+    if (auto r = make_tables(*prepared); !r) return std::unexpected(r.error());
+  return prepared;
 }
 
 }  // namespace pkprof

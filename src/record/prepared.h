@@ -15,6 +15,8 @@
 #include "process/mappings.h"
 #include "process/sideband.h"
 #include "record/record_options.h"
+#include "unwind/table_maker.h"
+#include "unwind/unfinished_stacks.h"
 
 namespace pkprof {
 
@@ -26,6 +28,9 @@ struct Prepared {
   HookOverhead overhead;
   std::optional<Sideband> sideband;
   Mappings mappings;
+  // nullptr: user stacks are by frame pointers alone.
+  std::unique_ptr<TableMaker> tables;
+  std::unique_ptr<UnfinishedStacks> unfinished;
   std::vector<std::string> degraded;
 };
 

@@ -216,6 +216,7 @@ bool Session::do_what_is_due(uint64_t now) {
 bool Session::wait_for_what_is_next() {
   const uint64_t until = std::min({next_drain_, next_interval_, look_end_, end_});
   prepared_.mappings.collect();
+  if (prepared_.unfinished) prepared_.unfinished->collect();
   const auto up_to = [](uint64_t moment, uint64_t from) { return moment - std::min(moment, from); };
   const uint64_t left =
       std::min(up_to(until, kernel_.clocks().now()), up_to(budget_->next(), monotonic_ns()));
@@ -226,15 +227,17 @@ bool Session::wait_for_what_is_next() {
                   {options_.beside, POLLIN, 0},
                   {options_.control ? options_.control->fd() : -1, POLLIN, 0},
                   {sideband, POLLIN, 0},
-                  {prepared_.mappings.poll_fd(), POLLIN, 0}};
-  const auto& [signal, beside, control, events, mapped] = fds;
+                  {prepared_.mappings.poll_fd(), POLLIN, 0},
+                  {prepared_.unfinished ? prepared_.unfinished->poll_fd() : -1, POLLIN, 0}};
+  const auto& [signal, beside, control, events, mapped, unfinished] = fds;
   if (ppoll(fds, std::size(fds), course_.paused ? nullptr : &timeout, nullptr) < 0)
     return !options_.ready || options_.ready();
   if ((signal.revents & POLLIN) && signals_.take()) return false;
   constexpr short gone = POLLHUP | POLLERR | POLLNVAL;
   if ((beside.revents & gone) || (beside.revents && !options_.ready())) return false;
   if (control.revents && !obey()) return false;
-  // A ring that fills ahead of time is emptied ahead of time; that of the mappings, by collect().
+  // A ring that fills ahead of time is emptied ahead of time; those of mappings and stacks, by
+  // collect().
   if (events.revents) next_drain_ = 0;
   return true;
 }

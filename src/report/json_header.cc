@@ -24,6 +24,7 @@ Json json_header(const Profile& profile, std::string_view schema, By by) {
            {{"kernel_ns", meta.cost_kernel_ns},
             {"user_ns", meta.cost_user_ns},
             {"fraction", fraction}}},
+          {"user_stacks", meta.user_stacks},
           {"degraded", degraded_sentences(profile, by)}};
 }
 

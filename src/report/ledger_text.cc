@@ -12,6 +12,7 @@
 #include "report/degraded.h"
 #include "report/format.h"
 #include "report/ledger.h"
+#include "report/user_stacks.h"
 
 namespace pkprof {
 
@@ -144,6 +145,7 @@ void LedgerText::header() {
     line("  command: " + fitted(meta.command, std::max<size_t>(options_.width, 60) - 11));
   line("  samples: " + std::to_string(meta.samples_taken) + " taken, " +
        std::to_string(meta.samples_lost) + " lost");
+  if (const std::string stacks = user_stacks_text(meta); !stacks.empty()) line("  " + stacks);
   // Of what another profiler recorded it is not known.
   if (cost_ns && ledger_.cpu_ns)
     line("  pkprof itself: " +

@@ -21,6 +21,16 @@
 namespace pkprof {
 namespace {
 
+// A function that has no name is one nonetheless: "redis-server+0x4f210".
+std::string name_by_place(std::string_view file, uint64_t start) {
+  constexpr std::string_view deleted = " (deleted)";
+  if (file.ends_with(deleted)) file.remove_suffix(deleted.size());
+  file.remove_prefix(file.rfind('/') + 1);  // npos + 1 is 0
+  char place[32];
+  std::snprintf(place, sizeof place, "+0x%llx", static_cast<unsigned long long>(start));
+  return std::string(file) + place;
+}
+
 constexpr size_t max_maps_text = size_t{64} << 20;
 using Clock = std::chrono::steady_clock;
 
@@ -266,6 +276,9 @@ UserFrame UserSymbols::find(uint64_t process, uint64_t address, uint64_t file_nu
     for (InlinedCall& call : calls)
       frame.inlined.push_back({std::move(call.function), std::move(call.at.file), call.at.line});
   }
+  if (frame.function.empty())
+    if (const auto start = elf->unnamed_function_at(*frame.vaddr))
+      frame.function = name_by_place(frame.map.file, *start);
   frame.source_file = std::move(line.file);
   frame.line = line.line;
   return frame;

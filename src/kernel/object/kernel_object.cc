@@ -97,10 +97,16 @@ void KernelObject::tell_mappings() {
   s->rodata->config.mappings = options.mappings;
   for (bpf_map* map : {s->maps.mappers, s->maps.mapped, s->maps.told_mappings, s->maps.told_files})
     bpf_map__set_autocreate(map, options.mappings);
+  s->rodata->config.unwind = options.unwind;
+  for (bpf_map* map : {s->maps.unwind_tables, s->maps.unfinished})
+    bpf_map__set_autocreate(map, options.unwind);
   // Of each CPU, what a thousand samples a second of short processes tell in a second.
   constexpr uint32_t ring_bytes = 128 << 10;
   constexpr uint32_t most = 16 << 20;
   bpf_map__set_max_entries(s->maps.mapped, std::min(std::bit_ceil(2 * cpus) * ring_bytes, most));
+  // Of each CPU, what it samples in a few hundredths of a second.
+  bpf_map__set_max_entries(s->maps.unfinished,
+                           std::min(std::bit_ceil(2 * cpus) * 4 * ring_bytes, most));
 }
 
 void KernelObject::tell_facts(const KernelFacts& facts) {

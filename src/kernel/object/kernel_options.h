@@ -24,6 +24,7 @@ struct KernelSideOptions {
   bool hooks = true;      // false: the sampler alone, for benchmarks
   bool measure = false;   // all of the time by entry and exit, and no user stacks
   bool mappings = false;  // mapped() is read: programs, and what sampled processes have mapped
+  bool unwind = false;    // and tables are made of the files that those have mapped
   DeboxMemory debox;      // where DeBox is on
   CallFacilities calls;   // by which calls of functions are to be counted, if they are
 };

@@ -122,6 +122,15 @@ void meta_to_json(const Meta& meta, Json& to) {
   for (const std::string& sentence : meta.degraded) degraded.push_back(escape_text(sentence));
   Json& counters = to["counters"] = Json::object();
   for (const auto& [name, value] : meta.counters) counters[escape_text(name)] = value;
+  for (const auto& [end, samples] : meta.user_stacks) to["user_stacks"][escape_text(end)] = samples;
+}
+
+void read_figures(const Json& from, const char* key, std::map<std::string, uint64_t>& to) {
+  const auto figures = from.find(key);
+  if (figures == from.end()) return;
+  if (!figures->is_object()) throw BadComment{std::string(key) + " is not an object"};
+  for (const auto& [name, value] : figures->items())
+    to[unescape_text(name)] = number_of(value, key, UINT64_MAX);
 }
 
 const Json& get_array(const Json& from, const char* key) {
@@ -149,11 +158,8 @@ Meta meta_from_json(const Json& from) {
             .slot_ns = get_number(from, "slot_ns")};
   for (const Json& sentence : get_array(from, "degraded"))
     meta.degraded.push_back(text_of(sentence, "degraded"));
-  if (const auto counters = from.find("counters"); counters != from.end()) {
-    if (!counters->is_object()) throw BadComment{"counters is not an object"};
-    for (const auto& [name, value] : counters->items())
-      meta.counters[unescape_text(name)] = number_of(value, "a counter", UINT64_MAX);
-  }
+  read_figures(from, "counters", meta.counters);
+  read_figures(from, "user_stacks", meta.user_stacks);
   return meta;
 }
 

@@ -70,6 +70,8 @@ void ElfFile::load(ElfHandle elf, const std::string& path, const Options& option
   if (debug) complete_ = builder.add(*debug) && complete_;
   if (options.names) names_ = builder.every_name();
   functions_ = builder.build();
+  constexpr size_t most_unnamed = size_t{4} << 20;
+  if (wants_debug && !debug) unnamed_ = read_cfi_functions(elf, most_unnamed);
   if (!options.lines) return;
   if (has_lines || !debug) {
     lines_ = ElfLines::open(std::move(elf));
@@ -103,6 +105,13 @@ std::string_view ElfFile::function_at(uint64_t vaddr) {
   std::string name = demangle(found.name);
   demangled_bytes_ += name.size() + 64;  // and the table's own
   return demangled_.emplace(found.id, std::move(name)).first->second;
+}
+
+std::optional<uint64_t> ElfFile::unnamed_function_at(uint64_t vaddr) const {
+  if (ElfFunctions::Found found; functions_.find(vaddr, found)) return std::nullopt;
+  const auto after = std::ranges::upper_bound(unnamed_, vaddr, {}, &CfiFunction::start);
+  if (after == unnamed_.begin() || vaddr >= (after - 1)->end) return std::nullopt;
+  return (after - 1)->start;
 }
 
 FileCode ElfFile::code() const {

@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "symbol/elf/elf_cfi.h"
 #include "symbol/elf/elf_debug.h"
 #include "symbol/elf/elf_handle.h"
 #include "symbol/elf/elf_lines.h"
@@ -40,6 +41,8 @@ class ElfFile {
   [[nodiscard]] std::optional<uint64_t> vaddr_of(uint64_t file_offset) const;
   // The demangled name of the function there; "" when none is known. Valid until the next.
   [[nodiscard]] std::string_view function_at(uint64_t vaddr);
+  // Where the function there begins that has no name; none: it has one, or nothing is known.
+  [[nodiscard]] std::optional<uint64_t> unnamed_function_at(uint64_t vaddr) const;
   [[nodiscard]] SourceLine line_at(uint64_t vaddr);
   [[nodiscard]] std::vector<InlinedCall> inlined_at(uint64_t vaddr);  // as ElfLines has it
   [[nodiscard]] FileCode code() const;
@@ -49,7 +52,8 @@ class ElfFile {
   // True when a separate debug file would tell more and none was found.
   [[nodiscard]] bool lacks_debug_file() const { return lacks_debug_file_; }
   [[nodiscard]] uint64_t memory() const {
-    return functions_.memory() + (lines_ ? lines_->memory() : 0);
+    return functions_.memory() + unnamed_.capacity() * sizeof(CfiFunction) +
+           (lines_ ? lines_->memory() : 0);
   }
 
  private:
@@ -58,6 +62,7 @@ class ElfFile {
   std::string build_id_;
   std::vector<ElfSegment> segments_;
   ElfFunctions functions_;
+  std::vector<CfiFunction> unnamed_;  // all, by address, where most have no names
   std::vector<FileCode::Function> names_;
   std::unordered_map<uint32_t, std::string> demangled_;  // of those that were asked for
   uint64_t demangled_bytes_ = 0;

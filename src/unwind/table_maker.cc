@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unwind/table_maker.h"
+
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "pkprof/user_abi.h"
+#include "symbol/elf_reading.h"
+
+namespace pkprof {
+namespace {
+
+// Of this process: every process has the same.
+Result<std::string> vdso_image(uint64_t bytes) {
+  constexpr uint64_t most = 64 << 10;
+  std::string image(std::min(bytes, most), '\0');
+  const Fd memory(::open("/proc/self/mem", O_RDONLY | O_CLOEXEC));
+  const auto at = static_cast<off_t>(getauxval(AT_SYSINFO_EHDR));
+  const ssize_t got = at ? ::pread(memory.get(), image.data(), image.size(), at) : -1;
+  if (got <= 0) return fail("the vdso: not to be read");
+  image.resize(static_cast<size_t>(got));
+  return image;
+}
+
+// Through the mapping itself, while it is there: by whatever name, and of no name. Then by name, as
+// the process sees it, and as we do.
+std::vector<FileWay> ways_to(const CodeFile& file) {
+  const std::string process = "/proc/" + std::to_string(file.pid);
+  char range[64];
+  std::snprintf(range, sizeof range, "/map_files/%llx-%llx",
+                static_cast<unsigned long long>(file.start),
+                static_cast<unsigned long long>(file.end));
+  std::vector<FileWay> ways = {{nullptr, process + range}};
+  if (!file.path.starts_with('/')) return ways;
+  for (const std::string& root : {process + "/root", std::string("/")})
+    if (auto opened = RootDir::open(root)) ways.push_back({*opened, file.path});
+  return ways;
+}
+
+}  // namespace
+
+// Tables that were made, by file: one is mapped by many, under many numbers.
+struct TableMaker::Cache {
+  static constexpr uint64_t most_bytes = 32 << 20;
+
+  Table find(const FileStamp& stamp) {
+    const std::scoped_lock lock(mutex);
+    const auto it = tables.find(stamp);
+    return it == tables.end() ? nullptr : it->second;
+  }
+  void add(const FileStamp& stamp, Table table) {
+    const std::scoped_lock lock(mutex);
+    bytes += table->rows().size_bytes();
+    if (bytes > most_bytes) {
+      tables.clear();
+      bytes = table->rows().size_bytes();
+    }
+    tables[stamp] = std::move(table);
+  }
+  Table read(const CodeFile& file);
+
+  std::mutex mutex;
+  std::map<FileStamp, Table> tables;
+  uint64_t bytes = 0;
+};
+
+TableMaker::Table TableMaker::Cache::read(const CodeFile& file) {
+  for (const FileWay& way : ways_to(file)) {
+    auto fd = way.open();
+    if (!fd) continue;
+    const auto stamp = stamp_of(fd->get());
+    if (!stamp || stamp->inode != file.inode) continue;
+    if (Table known = find(*stamp)) return known;
+    auto table = UnwindTable::read(std::move(*fd));
+    if (!table) return nullptr;
+    auto made = std::make_shared<const UnwindTable>(std::move(*table));
+    add(*stamp, made);
+    return made;
+  }
+  return nullptr;
+}
+
+TableMaker::TableMaker(Sink sink, uint64_t most_bytes)
+    : sink_(std::move(sink)),
+      most_bytes_(most_bytes),
+      cache_(std::make_shared<Cache>()),
+      thread_([this] { work(); }) {}
+
+TableMaker::~TableMaker() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void TableMaker::want(CodeFile file) {
+  {
+    const std::scoped_lock lock(mutex_);
+    const bool fresh = file.number ? met_.insert(file.number).second
+                                   : met_without_number_.emplace(file.inode, file.path).second;
+    if (!fresh) return;
+    wanted_.push_back(std::move(file));
+  }
+  changed_.notify_all();
+}
+
+TableMaker::Counts TableMaker::counts() const {
+  const std::scoped_lock lock(mutex_);
+  return counts_;
+}
+
+void TableMaker::finish() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return wanted_.empty() && !busy_; });
+}
+
+void TableMaker::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return ended_ || !wanted_.empty(); });
+    if (ended_) return;
+    const CodeFile file = std::move(wanted_.front());
+    wanted_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    make(file);
+    lock.lock();
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+// Also of a file of which nothing is known there is a table, which says so.
+void TableMaker::make(const CodeFile& file) {
+  Table table = read(file, reader_);
+  if (!file.number) return;
+  Counts more;
+  if (!table) {
+    more.unreadable = 1;
+    table = std::make_shared<const UnwindTable>();
+  }
+  const uint64_t bytes = table->blocks() * sizeof(pk_unwind_block);
+  uint64_t all = counts().bytes + bytes;
+  while (all > most_bytes_ && !made_.empty()) {
+    sink_.remove(made_.front().number);
+    all -= made_.front().bytes;
+    made_.pop_front();
+    ++more.removed;
+  }
+  if (all <= most_bytes_) {
+    put(file.number, std::move(table));
+    made_.push_back({file.number, bytes});
+    more.files = 1;
+  } else {
+    all -= bytes;
+  }
+  const std::scoped_lock lock(mutex_);
+  counts_.files += more.files;
+  counts_.files -= more.removed;
+  counts_.removed += more.removed;
+  counts_.unreadable += more.unreadable;
+  counts_.bytes = all;
+}
+
+// Programs see a table at once. That none sees the map without it takes some ten milliseconds to be
+// sure of, which are waited for side by side.
+void TableMaker::put(uint64_t number, Table table) {
+  constexpr size_t most_puts = 16;
+  if (puts_.size() >= most_puts) {
+    puts_.front().wait();
+    puts_.pop_front();
+  }
+  puts_.push_back(std::async(
+      std::launch::async | std::launch::deferred,
+      [this, number, table = std::move(table)] { static_cast<void>(sink_.put(number, *table)); }));
+}
+
+TableMaker::Table TableMaker::read(const CodeFile& file, ReaderThread& reader) {
+  if (file.path == "[vdso]" || file.number == PK_FILE_VDSO) {
+    auto image = vdso_image(file.end - file.start);
+    auto table = image ? UnwindTable::of_image(std::move(*image)) : UnwindTable();
+    return table ? std::make_shared<const UnwindTable>(std::move(*table)) : nullptr;
+  }
+  auto table = reader.run([file, cache = cache_] { return cache->read(file); });
+  return table ? std::move(*table) : nullptr;
+}
+
+}  // namespace pkprof
