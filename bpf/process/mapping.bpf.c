@@ -158,9 +158,12 @@ __u64 pk_find_range(__u64 mm, __u64 address)
 {
 	struct vm_area_struct *area;
 	__u64 k, last;
+	struct pk_mapper *m;
 	__u32 zero = 0;
-	struct pk_mapper *m = bpf_map_lookup_elem(&mappers, &zero);
 
+	if (!config.mappings)
+		return PK_NO_RANGE;
+	m = bpf_map_lookup_elem(&mappers, &zero);
 	if (!m)
 		return PK_NO_RANGE;
 	last = m->last & (PK_RANGES - 1);

@@ -88,6 +88,8 @@ __noinline __u32 pk_find_rule(__u64 file, __u64 offset)
 
 	if (likely(entry >> 32 == tag))
 		return entry;
+	if (!config.unwind) /* and there is no map */
+		return PK_NO_RULE;
 	table = bpf_map_lookup_elem(&unwind_tables, &file);
 	if (!table)
 		return PK_NO_RULE;
@@ -334,6 +336,8 @@ __u64 pk_unwind_user(struct pk_cpu *c, struct pk_stack *stack)
 	__u64 end;
 
 	if (!c || !stack || !mm || !config.unwind || regs->cs != USER_CS)
+		return 0;
+	if (pk_process_of(task) == self) /* tables of our own code would cost more than they tell */
 		return 0;
 	frames.m = pk_take_mapper();
 	if (!frames.m)

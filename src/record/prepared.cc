@@ -24,7 +24,8 @@ Result<> make_tables(Prepared& prepared) {
   sink.remove = [&maps](uint64_t file) { maps.remove(file); };
   prepared.tables = std::make_unique<TableMaker>(std::move(sink), most_bytes);
   prepared.mappings.tell([&tables = *prepared.tables](const Mappings::Code& code) {
-    tables.want({code.file, code.pid, code.start, code.end, code.inode, code.path});
+    if (code.pid != static_cast<uint32_t>(::getpid()))
+      tables.want({code.file, code.pid, code.start, code.end, code.inode, code.path});
   });
   auto unfinished = UnfinishedStacks::open(maps.unfinished(), *prepared.tables);
   if (!unfinished) return std::unexpected(unfinished.error());

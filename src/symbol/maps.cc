@@ -89,8 +89,8 @@ bool MapTable::add(const UserMap& map) {
   auto last = std::partition_point(first, pieces_.end(),
                                    [&](const MapPiece& p) { return p.start < map.end; });
   // Who does not know the number tells nothing new.
-  if (first != last && std::next(first) == last && !map.file_number &&
-      first->start == map.start && first->end == map.end && is_same_code(first->origin->map, map))
+  if (first != last && std::next(first) == last && !map.file_number && first->start == map.start &&
+      first->end == map.end && is_same_code(first->origin->map, map))
     return true;
   // What is there again is no longer replaced.
   std::erase_if(replaced_, [&](const MapPiece& p) {

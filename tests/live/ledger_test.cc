@@ -12,9 +12,9 @@ class LedgerTest : public testing::Test {
   void SetUp() override { skip_unless_able(); }
 
   // read_report() checks the sums.
-  Report record_all(double seconds) {
-    const Finished done =
-        run_pkprof({"record", "-a", "-d", std::to_string(seconds), "-F", "1997", "-o", file_});
+  Report record_all(double seconds, const char* budget = "5") {
+    const Finished done = run_pkprof({"record", "-a", "-d", std::to_string(seconds), "-F", "1997",
+                                      "--budget", budget, "-o", file_});
     EXPECT_EQ(done.status, 0) << done.err;
     return read_report(file_);
   }
@@ -53,7 +53,8 @@ TEST_F(LedgerTest, SumsAtEveryFrequency) {
 // most of them are gone when pkprof looks.
 TEST_F(LedgerTest, ShortLivedProcessesAreNamed) {
   const int parent = stage_.start(nullptr, {"pk_spawn", "--rate", "200"}, -1, false);
-  const Report report = record_all(in_guest() ? 10 : 2);
+  // Of all of them, whatever it costs.
+  const Report report = record_all(in_guest() ? 10 : 2, "100");
   const std::set<int> children = report.pids_running("pk_spawn");
   EXPECT_GE(children.size(), in_guest() ? 20 : 100);
   uint64_t charged = 0;
@@ -69,7 +70,7 @@ TEST_F(LedgerTest, ChildrenThatExecHaveTheirOwnFunctions) {
   const std::string spawn =
       testnet::sibling("pk_spawn") + " --rate 100 --seconds " + (in_guest() ? "5" : "0.6");
   const Finished done = run_pkprof(
-      {"record", "-F", "1997", "-o", file_, "--", "sh", "-c",
+      {"record", "-F", "1997", "--budget", "100", "-o", file_, "--", "sh", "-c",
        hog + " --seconds 0.4; " + spawn + " >/dev/null; exec " + hog + " --seconds 0.4"});
   EXPECT_EQ(done.status, 0) << done.err;
   const Report report = read_report(file_);
