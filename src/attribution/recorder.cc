@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/recorder.h"
 
+#include <unistd.h>
+
 #include <malloc.h>
 
 #include <algorithm>
@@ -64,6 +66,15 @@ void Recorder::add_row(const Row& row, const pk_count& count) {
   if (row.slot) timeline_.add(names_.without_stacks(row), count.ns);
 }
 
+namespace {
+
+// Our own stacks are not unwound (bpf/user/unwind.bpf.c).
+bool is_ours(uint64_t label) {
+  return (label & ~PK_ANY_THREAD) >> 32 == static_cast<uint32_t>(::getpid());
+}
+
+}  // namespace
+
 void Recorder::add(const Tables& tables) {
   stacks_.hand_over(tables.stacks);
   for (const auto& [key, count] : tables.counts) {
@@ -74,7 +85,7 @@ void Recorder::add(const Tables& tables) {
       const Stacks::User stack =
           stacks_.resolve(key.ustack, processes_.image_of(key.served, key.exec_id));
       row.key.ustack = stack.number;
-      user_stacks_[stack.end] += count.samples;
+      if (!is_ours(key.served)) user_stacks_[stack.end] += count.samples;
     }
     row.key.exec_id = 0;
     // A sleeper whose timer went off may never have been sampled; all others were told.

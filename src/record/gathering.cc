@@ -268,6 +268,11 @@ std::map<std::string, uint64_t> Gathering::counters() const {
       {"calls not counted, since they interrupted counting", kernel_.calls().missed()},
       {"process events lost", prepared_.sideband ? prepared_.sideband->lost() : 0},
   };
+  if (prepared_.tables) {
+    const TableMaker::Counts tables = prepared_.tables->counts();
+    all["files whose tables of frames could not be made"] = tables.unreadable + tables.refused;
+    all["tables of frames that made room for others"] = tables.removed;
+  }
   all.merge(kernel_counters(kernel_.stats()));
   return all;
 }

@@ -114,6 +114,7 @@ TableMaker::~TableMaker() {
   }
   changed_.notify_all();
   thread_.join();
+  puts_.clear();  // each is waited for
 }
 
 void TableMaker::want(CodeFile file) {
@@ -196,9 +197,12 @@ void TableMaker::put(uint64_t number, Table table) {
     puts_.front().wait();
     puts_.pop_front();
   }
-  puts_.push_back(std::async(
-      std::launch::async | std::launch::deferred,
-      [this, number, table = std::move(table)] { static_cast<void>(sink_.put(number, *table)); }));
+  puts_.push_back(std::async(std::launch::async | std::launch::deferred,
+                             [this, number, table = std::move(table)] {
+                               if (sink_.put(number, *table)) return;
+                               const std::scoped_lock lock(mutex_);
+                               ++counts_.refused;
+                             }));
 }
 
 TableMaker::Table TableMaker::read(const CodeFile& file, ReaderThread& reader) {

@@ -42,6 +42,7 @@ class TableMaker {
     uint64_t bytes = 0;       // of so many together
     uint64_t unreadable = 0;  // files that could not be read, or are damaged
     uint64_t removed = 0;     // tables that made room for others
+    uint64_t refused = 0;     // that the kernel had no room for
   };
 
   // The tables together have no more bytes than that; the oldest make room.

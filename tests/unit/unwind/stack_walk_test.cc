@@ -54,7 +54,7 @@ TEST_F(StackWalkTest, FramePointersAreFoundWhereTheyWereSaved) {
   code(0x1000, PK_RULE(PK_BY_SP, 4, -3));
   code(0x2000, PK_RULE(PK_BY_FP, 2, -2));
   code(0x3000, PK_RULE(PK_BY_END, 0, 0));
-  word(1, stack_at + 6 * 8);  // below the first CFA by 3 words
+  word(1, stack_at + 48);  // below the first CFA by 3 words
   word(3, 0x2005);
   word(6, 0);
   word(7, 0x3001);
@@ -78,7 +78,7 @@ TEST_F(StackWalkTest, ASignalsFrameIsLeftByItsRegisters) {
   code(0x2000, PK_RULE(PK_BY_SP, 1, PK_FP_KEPT));
   code(0x3000, PK_RULE(PK_BY_END, 0, 0));
   word(PK_SIGNAL_FP / 8, 0x55);
-  word(PK_SIGNAL_SP / 8, stack_at + 30 * 8);
+  word(PK_SIGNAL_SP / 8, stack_at + 240);
   word(PK_SIGNAL_IP / 8, 0x2000);
   word(30, 0x3001);
   EXPECT_EQ(walk(0x1001), (Frames{0x1001, 0x2001, 0x3001}));
