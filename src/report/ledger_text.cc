@@ -145,7 +145,9 @@ void LedgerText::header() {
     line("  command: " + fitted(meta.command, std::max<size_t>(options_.width, 60) - 11));
   line("  samples: " + std::to_string(meta.samples_taken) + " taken, " +
        std::to_string(meta.samples_lost) + " lost");
-  if (const std::string stacks = user_stacks_text(meta); !stacks.empty()) line("  " + stacks);
+  if (const std::string stacks = user_stacks_text(meta, std::max<size_t>(options_.width, 60) - 2);
+      !stacks.empty())
+    line("  " + stacks);
   // Of what another profiler recorded it is not known.
   if (cost_ns && ledger_.cpu_ns)
     line("  pkprof itself: " +

@@ -9,7 +9,7 @@
 
 namespace pkprof {
 
-std::string user_stacks_text(const Meta& meta) {
+std::string user_stacks_text(const Meta& meta, size_t width) {
   constexpr double least_percent = 0.05;
   uint64_t all = 0;
   uint64_t whole = 0;
@@ -27,10 +27,13 @@ std::string user_stacks_text(const Meta& meta) {
   };
   std::string text = "user stacks: " + decimal(percent(whole), 1) + "% whole";
   std::ranges::stable_sort(cut, std::ranges::greater(), &std::pair<uint64_t, std::string>::first);
-  const char* before = "; cut: ";
+  std::string before = "; cut: ";
   for (const auto& [samples, why] : cut) {
     if (percent(samples) < least_percent) break;
-    text += std::exchange(before, ", ") + decimal(percent(samples), 1) + "% " + why;
+    const std::string reason = before + decimal(percent(samples), 1) + "% " + why;
+    if (text.size() + reason.size() > width) break;
+    text += reason;
+    before = ", ";
   }
   return text;
 }

@@ -223,7 +223,7 @@ TEST_F(SymbolsTest, ProgramsHaveThePathsThatTheKernelGives) {
   fs::create_directories(doomed);
   add(doomed, doomed);
 
-  Running recording(pkprof_argv({"record", "-a", "-o", file_}));
+  Running recording(pkprof_argv({"record", "-a", "--budget", "100", "-o", file_}));
   std::this_thread::sleep_for(in_guest() ? 8s : 1500ms);
   std::map<int, std::string> truth;
   for (const std::string& program : programs) {

@@ -59,6 +59,11 @@ class ForeignRoot : public ::testing::Test {
   std::string program_, true_debug_, false_debug_, build_id_;
 };
 
+// What has no name is called by its place in its file.
+bool is_place(const std::string& name) {
+  return name.find("+0x") != std::string::npos;
+}
+
 TEST_F(ForeignRoot, ItsDebugFilesNameItsOwnProcesses) {
   UserSymbols symbols(options());
   Child inside(in_namespace("mount -t tmpfs none " + (dir_ / "debug") + " && install -D " +
@@ -66,9 +71,9 @@ TEST_F(ForeignRoot, ItsDebugFilesNameItsOwnProcesses) {
                             program_));
   Child outside({program_});
   EXPECT_EQ(name_of_main(symbols, 1, inside), "stolen");
-  EXPECT_EQ(name_of_main(symbols, 2, outside), "");
+  EXPECT_TRUE(is_place(name_of_main(symbols, 2, outside)));
   Child beside(in_namespace("true", program_));
-  EXPECT_EQ(name_of_main(symbols, 3, beside), "") << "in a third root";
+  EXPECT_TRUE(is_place(name_of_main(symbols, 3, beside))) << "in a third root";
 }
 
 TEST_F(ForeignRoot, TheSystemsDebugFilesComeFirst) {
@@ -95,7 +100,7 @@ TEST_F(ForeignRoot, InAChroot) {
                     program_ + " p && exec chroot . /p"});
   Child outside({program_});
   EXPECT_EQ(name_of_main(symbols, 1, inside), "stolen");
-  EXPECT_EQ(name_of_main(symbols, 2, outside), "");
+  EXPECT_TRUE(is_place(name_of_main(symbols, 2, outside)));
 }
 
 // By a name that the process chose the system has a file that another user made.
@@ -106,7 +111,7 @@ TEST_F(ForeignRoot, ItsNamesForFilesAreNotTheSystems) {
   Child inside(in_namespace("mount --bind " + program_ + " " + there, there));
   Child outside({program_});
   EXPECT_EQ(name_of_main(symbols, 1, inside), "stolen") << "for itself";
-  EXPECT_EQ(name_of_main(symbols, 2, outside), "");
+  EXPECT_TRUE(is_place(name_of_main(symbols, 2, outside)));
 }
 
 TEST_F(ForeignRoot, ADebugFileIsItsProgramsOwners) {
@@ -115,7 +120,7 @@ TEST_F(ForeignRoot, ADebugFileIsItsProgramsOwners) {
   std::filesystem::create_hard_link(program_, dir_ / "evil/program");
   test::sh("chown 65534 " + (dir_ / "evil/true.debug"));
   Child linked({dir_ / "evil/program"});
-  EXPECT_EQ(name_of_main(symbols, 1, linked), "");
+  EXPECT_TRUE(is_place(name_of_main(symbols, 1, linked)));
   test::sh("touch " + program_ + " && chown 65534 " + program_);
   Child owned({dir_ / "evil/program"});
   EXPECT_EQ(name_of_main(symbols, 2, owned), "stolen");
