@@ -56,4 +56,8 @@ class OwnPages {
 [[nodiscard]] bool says_something(const Fd& memory, const debox_wire_request& asked,
                                   uint32_t stride, const OwnPages& own);
 
+// How a program comes by what its user has not.
+enum class Gain { user, group, capability };
+[[nodiscard]] bool make_privileged(const std::string& file, Gain gain);
+
 }  // namespace pkprof::live

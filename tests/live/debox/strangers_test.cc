@@ -4,14 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <array>
@@ -93,18 +91,6 @@ class DeboxStrangersTest : public testing::Test {
   Turn turn_;
 };
 
-// How a program comes by what its user has not.
-enum class Gain { user, group, capability };
-
-bool make_privileged(const std::string& file, Gain gain) {
-  if (gain == Gain::user) return chmod(file.c_str(), 04755) == 0;
-  if (gain == Gain::group) return chmod(file.c_str(), 02755) == 0;
-  vfs_cap_data net_raw{};
-  net_raw.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE;
-  net_raw.data[0].permitted = 1U << CAP_NET_RAW;
-  return setxattr(file.c_str(), "security.capability", &net_raw, XATTR_CAPS_SZ_2, 0) == 0;
-}
-
 std::string gained_by(const testing::TestParamInfo<Gain>& by) {
   static constexpr std::array names{"User", "Group", "Capability"};
   return names[static_cast<size_t>(by.param)];
@@ -152,7 +138,9 @@ Handed race(const std::string& name, const std::string& program, std::chrono::mi
   auto* step = new (shared) std::atomic<int>(0);
   const pid_t victim = fork();
   if (victim == 0) {
+    std::atomic<bool> started = !by_thread;
     const auto act = [&] {
+      while (!started) continue;
       step->store(1);
       while (step->load() != 2) continue;
       const auto until = Clock::now() + spin;
@@ -163,8 +151,10 @@ Handed race(const std::string& name, const std::string& program, std::chrono::mi
     close(STDOUT_FILENO);
     close(STDERR_FILENO);
     if (connect_to(socket, name)) _exit(1);
-    if (by_thread) std::thread(act).join();
-    act();
+    if (!by_thread) act();
+    std::thread thread(act);
+    started = true;  // to start it took a system call after the one by which it began
+    thread.join();
   }
   while (step->load() != 1) poll(nullptr, 0, 0);
   step->store(2);
