@@ -133,11 +133,6 @@ TableMaker::Counts TableMaker::counts() const {
   return counts_;
 }
 
-void TableMaker::finish() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return wanted_.empty() && !busy_; });
-}
-
 // The sooner a table is there, the fewer stacks are handed over. Where we may not, it is as it is.
 void TableMaker::work() {
   constexpr int ahead_of_others = -10;
@@ -148,12 +143,9 @@ void TableMaker::work() {
     if (ended_) return;
     const CodeFile file = std::move(wanted_.front());
     wanted_.pop_front();
-    busy_ = true;
     lock.unlock();
     make(file);
     lock.lock();
-    busy_ = false;
-    changed_.notify_all();
   }
 }
 

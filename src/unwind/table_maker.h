@@ -58,8 +58,6 @@ class TableMaker {
   using Table = std::shared_ptr<const UnwindTable>;
   [[nodiscard]] Table get(const CodeFile& file) { return read(file, reader_of_get_); }
   [[nodiscard]] Counts counts() const;
-  // Waits until all that was wanted is made, or was given up.
-  void finish();
 
  private:
   void work();
@@ -86,7 +84,6 @@ class TableMaker {
   struct Cache;
   std::shared_ptr<Cache> cache_;  // also of readers that were given up
   Counts counts_;
-  bool busy_ = false;
   bool ended_ = false;
   std::thread thread_;  // begins when the rest is there
 };
