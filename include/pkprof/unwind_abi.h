@@ -54,7 +54,7 @@ enum {
 #define PK_RULE_FP_WORD(rule) ((__s32)((rule) << 4) >> 22)
 #define PK_RULE_WORD(rule) ((__s32)((rule) << 14) >> 14)
 
-/* Where a signal's handler finds the registers of what it interrupted, in bytes from its CFA on. */
+/* Where a signal's handler finds the registers of what it interrupted, in bytes from the stack pointer on. */
 enum {
 	PK_SIGNAL_FP = 120,
 	PK_SIGNAL_SP = 160,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/recorder.h"
 
-#include <unistd.h>
-
 #include <malloc.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <ranges>

@@ -62,10 +62,10 @@ class Recorder {
   void begin_scale(uint64_t watched_ns, uint64_t all_ns) { scale_ = Scale(watched_ns, all_ns); }
   // So does all the time that was added so far.
   void scale_all(uint64_t watched_ns, uint64_t all_ns);
-  // Stacks that come with no tables are had there.
   // Samples by how their stacks of user code ended, since the start.
   using UserStacks = std::array<uint64_t, PK_STACK_ENDS>;
   [[nodiscard]] const UserStacks& user_stacks() const { return user_stacks_; }
+  // Stacks that come with no tables are had there.
   void fetch_stacks_by(Stacks::Fetch fetch) { stacks_.fetch_by(std::move(fetch)); }
   void add(const Tables& tables);
   // Charges what is on objects to those they are for, as far as that is known by now. Returns how

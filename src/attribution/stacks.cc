@@ -90,7 +90,8 @@ Stacks::User Stacks::resolve(uint64_t raw, uint64_t image) {
     return resolved_[key] = {number_of(it->second, image)};
   }
   const CountedStack stack = fetch_ ? fetch_(raw) : CountedStack();
-  if (stack.ip.empty()) return {};
+  // There was no room for it among those that wait for a table.
+  if (stack.ip.empty()) return {0, raw & PK_STACK_UNFINISHED ? PK_STACK_NO_TABLE : PK_STACK_ASIDE};
   return resolved_[key] = {number_of(stack.ip, image), stack.end};
 }
 

@@ -120,6 +120,7 @@ TableMaker::~TableMaker() {
 void TableMaker::want(CodeFile file) {
   {
     const std::scoped_lock lock(mutex_);
+    if (met_without_number_.size() >= PK_UNWIND_FILES) met_without_number_.clear();
     const bool fresh = file.number ? met_.insert(file.number).second
                                    : met_without_number_.emplace(file.inode, file.path).second;
     if (!fresh) return;
@@ -154,31 +155,35 @@ void TableMaker::make(const CodeFile& file) {
   Table table = read(file, reader_);
   if (!file.number) return;
   Counts more;
-  if (!table) {
+  const auto bytes_of = [](const Table& of) { return of->blocks() * sizeof(pk_unwind_block); };
+  if (!table || bytes_of(table) > most_bytes_) {  // no one file takes all others' room
     more.unreadable = 1;
     table = std::make_shared<const UnwindTable>();
   }
-  const uint64_t bytes = table->blocks() * sizeof(pk_unwind_block);
+  const uint64_t bytes = bytes_of(table);
   uint64_t all = counts().bytes + bytes;
-  while (all > most_bytes_ && !made_.empty()) {
+  while ((all > most_bytes_ || made_.size() >= PK_UNWIND_FILES) && !made_.empty()) {
     sink_.remove(made_.front().number);
+    forget(made_.front().number);
     all -= made_.front().bytes;
     made_.pop_front();
     ++more.removed;
   }
-  if (all <= most_bytes_) {
-    put(file.number, std::move(table));
-    made_.push_back({file.number, bytes});
-    more.files = 1;
-  } else {
-    all -= bytes;
-  }
+  put(file.number, std::move(table));
+  made_.push_back({file.number, bytes});
+  more.files = 1;
   const std::scoped_lock lock(mutex_);
   counts_.files += more.files;
   counts_.files -= more.removed;
   counts_.removed += more.removed;
   counts_.unreadable += more.unreadable;
   counts_.bytes = all;
+}
+
+// It may be wanted again.
+void TableMaker::forget(uint64_t number) {
+  const std::scoped_lock lock(mutex_);
+  met_.erase(number);
 }
 
 // Programs see a table at once. That none sees the map without it takes some ten milliseconds to be

@@ -64,6 +64,7 @@ class TableMaker {
   void make(const CodeFile& file);
   Table read(const CodeFile& file, ReaderThread& reader);
   void put(uint64_t number, Table table);
+  void forget(uint64_t number);
 
   Sink sink_;
   const uint64_t most_bytes_;

@@ -72,7 +72,7 @@ UnwindTable::Index UnwindTable::index() const {
   const uint64_t end = uint64_t{rows_.back().offset} + 1;
   const auto count = [&] {
     index.first = rows_.front().offset >> index.shift << index.shift;
-    index.pages = (end - index.first + (1U << index.shift) - 1) >> index.shift;
+    index.pages = (end - index.first + (uint64_t{1} << index.shift) - 1) >> index.shift;
     return index.pages;
   };
   while (count() > rows_.size() / rows_of_page + 1) ++index.shift;

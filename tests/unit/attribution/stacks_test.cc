@@ -81,6 +81,19 @@ TEST_F(StacksTest, AreFetchedWhenARowNamesThemFirst) {
   EXPECT_EQ(stacks_.user_number(9, 0), 0);
 }
 
+TEST_F(StacksTest, SayHowTheyEnded) {
+  stacks_.fetch_by([](uint64_t number) -> CountedStack {
+    if (number == 8) return {{kUserCode, kUserCode + 64}, PK_STACK_WHOLE};
+    return {};
+  });
+  for (int again = 0; again < 2; ++again) EXPECT_EQ(stacks_.resolve(8, 0).end, PK_STACK_WHOLE);
+  EXPECT_EQ(stacks_.resolve(9, 0).end, PK_STACK_ASIDE);
+  // There was no room for what its table was waited for with.
+  const Stacks::User lost = stacks_.resolve(PK_STACK_UNFINISHED | 9, 0);
+  EXPECT_EQ(lost.number, 0);
+  EXPECT_EQ(lost.end, PK_STACK_NO_TABLE);
+}
+
 TEST_F(StacksTest, ThatWereForgottenAreFetchedAgain) {
   stacks_.fetch_by(
       [](uint64_t) -> std::vector<uint64_t> { return {kKernelCode, kKernelCode + 64}; });
