@@ -248,7 +248,9 @@ TEST_F(CommandTest, AnInterruptEndsTheRecordingAndKeepsIt) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     std::filesystem::remove(file_);
     Running recording(pkprof_argv({"record", "-a", "-o", file_}));
-    std::this_thread::sleep_for(in_guest() ? 8s : 1500ms);
+    for (int i = 0; i < 600 && !waits_for_signals(recording.pid()); ++i)
+      std::this_thread::sleep_for(50ms);
+    std::this_thread::sleep_for(1s);
     recording.signal(number);
     EXPECT_EQ(recording.wait(), 0);
     EXPECT_EQ(recording.err(), "");

@@ -92,6 +92,13 @@ std::set<std::string> bpf_objects_of(int pid) {
   return objects;
 }
 
+bool waits_for_signals(int pid) {
+  const std::string status = read_file("/proc/" + std::to_string(pid) + "/status");
+  const size_t at = status.find("SigBlk:");
+  return at != std::string::npos &&
+         std::stoull(status.substr(at + 7), nullptr, 16) >> (SIGTERM - 1) & 1;
+}
+
 bool in_guest() {
   return std::getenv("PKPROF_IN_VM") != nullptr;
 }

@@ -52,6 +52,8 @@ void write_file(const std::string& path, std::string_view text);
 [[nodiscard]] std::string find_program(std::string_view name);
 // "prog 17", "map 3", "link 5": the kernel's objects that a process holds.
 [[nodiscard]] std::set<std::string> bpf_objects_of(int pid);
+// Whether a recording has begun so far that a signal ends it in order.
+[[nodiscard]] bool waits_for_signals(int pid);
 [[nodiscard]] bool in_guest();  // under emulation: everything takes ten times as long
 [[nodiscard]] int last_cpu();
 // After so long a program that has not ended hangs. An emulated 6.1 takes minutes to attach to a
