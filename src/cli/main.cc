@@ -138,14 +138,18 @@ int run_command_line(const Program& program, std::vector<std::string> words) {
 }  // namespace
 }  // namespace pkprof
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   try {
     const auto& program = pkprof::program_of(argc > 0 ? argv[0] : "");
     return pkprof::run_command_line(
         program, std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   } catch (const std::bad_alloc&) {
-    return pkprof::complain("out of memory", pkprof::exit_failure);
+    throw;
   } catch (const std::exception& e) {
     return pkprof::complain(e.what(), pkprof::exit_failure);
   }
+} catch (const std::bad_alloc&) {
+  // No memory may be left to say it with, either.
+  std::fprintf(stderr, "%s: out of memory\n", pkprof::called_as);
+  return pkprof::exit_failure;
 }

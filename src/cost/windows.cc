@@ -8,9 +8,9 @@ namespace {
 
 constexpr double second_ns = 1e9;
 constexpr double savings_ns = 1e9;      // a CPU saves what it earns in this time,
-constexpr double loan_ns = 3e9;         // and begins with what it earns in this
+constexpr double loan_ns = 6e9;         // and begins with what it earns in this
 constexpr double earns = 0.9;           // of its share
-constexpr double earns_at_first = 0.6;  // while it pays back
+constexpr double earns_at_first = 0.3;  // while it pays back
 constexpr uint64_t pays_back_ns = 10'000'000'000;
 constexpr double longest_paid_ns = 4e9;  // a window may take what a CPU earns in this time
 

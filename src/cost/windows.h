@@ -8,7 +8,7 @@
 // little more, drawn at random, so that windows fall in with no rhythm of the machine's.
 //
 // Any ten seconds take at most what ten seconds earn: a tenth of the share is kept back for what is
-// saved. A recording begins with three seconds' worth, since all is new to it then and short ones
+// saved. A recording begins with six seconds' worth, since all is new to it then and short ones
 // are to be whole; that is paid back over its first ten seconds.
 #pragma once
 

@@ -145,9 +145,18 @@ void TableMaker::work() {
     const CodeFile file = std::move(wanted_.front());
     wanted_.pop_front();
     lock.unlock();
-    make(file);
+    const bool made = make_if_it_can(file);
     lock.lock();
+    counts_.unreadable += made ? 0 : 1;
   }
+}
+
+// Where memory or threads are short, code of that file has no table; the recording goes on.
+bool TableMaker::make_if_it_can(const CodeFile& file) try {
+  make(file);
+  return true;
+} catch (const std::exception&) {
+  return false;
 }
 
 // Also of a file of which nothing is known there is a table, which says so.

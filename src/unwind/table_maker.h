@@ -61,6 +61,7 @@ class TableMaker {
 
  private:
   void work();
+  bool make_if_it_can(const CodeFile& file);
   void make(const CodeFile& file);
   Table read(const CodeFile& file, ReaderThread& reader);
   void put(uint64_t number, Table table);

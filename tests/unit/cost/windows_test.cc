@@ -59,6 +59,13 @@ TEST(Windows, AShortRecordingIsWhole) {
   EXPECT_EQ(load.pass(4 * kSecond, 0.06), 1);
 }
 
+// Programs are loaded, and tables are made of the files that code lies in.
+TEST(Windows, AShortRecordingIsWholeWhereItsStartIsDear) {
+  Watched load(0.05, 1);
+  EXPECT_EQ(load.pass(kSecond, 0.2), 1);
+  EXPECT_EQ(load.pass(2 * kSecond, 0.04), 1);
+}
+
 TEST(Windows, BelowTheBudgetAllIsWatched) {
   Watched load(0.05, 1);
   EXPECT_EQ(load.pass(100 * kSecond, 0.044), 1);
@@ -151,7 +158,7 @@ TEST(Windows, APauseThatWasAskedForEarnsNothing) {
 TEST(Windows, WhatWasThoughtToBeDearIsGivenBack) {
   Windows windows(0.05, 1, 0);
   EXPECT_TRUE(windows.watch(kTick, std::vector<uint64_t>{0}));
-  EXPECT_FALSE(windows.watch(2 * kTick, std::vector<uint64_t>{kTick}));
+  EXPECT_FALSE(windows.watch(2 * kTick, std::vector<uint64_t>{2 * kTick}));
   EXPECT_TRUE(windows.watch(3 * kTick, std::vector<uint64_t>{kTick / 100}));
 }
 
