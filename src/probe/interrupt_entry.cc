@@ -9,6 +9,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <iterator>
+#include <numeric>
+#include <span>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -18,13 +22,14 @@
 namespace pkprof {
 namespace {
 
-constexpr uint64_t longest_ns = 60'000'000;
-constexpr size_t many_gaps = 60;
+// A host's CPUs change their speed within milliseconds: one burst of interrupts sees one of them.
+constexpr int bursts = 4;
+constexpr std::chrono::milliseconds between_bursts(5);
+constexpr size_t gaps_of_burst = 15;
+constexpr uint64_t longest_ns = 40'000'000;  // of a burst, where other processes have the CPUs
 // More is not an interrupt: an emulator runs the other CPU in between.
 constexpr uint64_t longest_entering_ns = 25'000;
-constexpr int tries = 3;                   // where other processes have the CPUs
 constexpr uint64_t apart_ns = 20'000;      // from one interrupt to the next
-constexpr uint64_t gap_ns = 200;           // in which it was not us who had the CPU
 constexpr size_t enough_gaps = 10;         // to say how long one is
 constexpr uint64_t not_entering_ns = 150;  // of it: its handler, which does next to nothing, and us
 
@@ -48,36 +53,52 @@ bool barrier(int what) {
   return syscall(SYS_membarrier, what, 0, 0) == 0;
 }
 
-// Looks at the clock all the time: what went by between two looks, if it was long, and if somebody
-// was interrupting then. The host has its own reasons to take a CPU away.
-void find_gaps(int cpu, const std::atomic<bool>& interrupting, std::vector<uint64_t>& gaps) {
+// One that interrupts another: how many times, and how many of these are over.
+struct Interrupts {
+  std::atomic<uint64_t> begun = 0;
+  std::atomic<uint64_t> over = 0;
+};
+
+// Looks at the clock all the time: the most that went by between two looks while an interrupt was
+// not over. Shorter gaps are of the host, which has its own reasons to take a CPU away.
+void find_gaps(int cpu, const Interrupts& interrupts, std::vector<uint64_t>& gaps) {
   if (!stay_on(cpu)) return;
   const uint64_t end = monotonic_ns() + longest_ns;
-  for (uint64_t last = monotonic_ns(); last < end && gaps.size() < many_gaps;) {
+  uint64_t number = 0;
+  uint64_t over = 0;
+  uint64_t gap = 0;
+  for (uint64_t last = monotonic_ns(); last < end && gaps.size() < gaps_of_burst;) {
+    const uint64_t over_before = interrupts.over.load(std::memory_order_acquire);
     const uint64_t now = monotonic_ns();
-    if (now - last > gap_ns && interrupting.load(std::memory_order_relaxed))
-      gaps.push_back(now - last);
+    const uint64_t latest = interrupts.begun.load(std::memory_order_relaxed);
+    if (latest != number) {
+      if (gap) gaps.push_back(gap);
+      number = latest;
+      gap = 0;
+    }
+    if (over < number) gap = std::max(gap, now - last);
+    over = over_before;
     last = now;
   }
 }
 
 // None where threads cannot be had.
 std::vector<uint64_t> gaps_between(const std::vector<int>& cpus) {
-  std::atomic<bool> interrupting = false;
+  Interrupts interrupts;
   std::vector<uint64_t> gaps;
-  gaps.reserve(many_gaps);
+  gaps.reserve(gaps_of_burst);
   try {
     const std::jthread one([&](const std::stop_token& end) {
       if (!stay_on(cpus[0])) return;
       while (!end.stop_requested()) {
-        interrupting = true;
+        ++interrupts.begun;
         if (!barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
-        interrupting = false;
+        ++interrupts.over;
         const uint64_t next = monotonic_ns() + apart_ns;
         while (!end.stop_requested() && monotonic_ns() < next) continue;
       }
     });
-    std::jthread([&] { find_gaps(cpus[1], interrupting, gaps); }).join();
+    std::jthread([&] { find_gaps(cpus[1], interrupts, gaps); }).join();
   } catch (const std::system_error&) {
     gaps.clear();
   }
@@ -90,14 +111,18 @@ uint64_t measure_interrupt_entry_ns() {
   const std::vector<int> cpus = allowed_cpus();
   if (cpus.size() < 2 || !barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)) return 0;
   std::vector<uint64_t> gaps;
-  for (int i = 0; i < tries && gaps.size() < enough_gaps; ++i) gaps = gaps_between(cpus);
+  for (int i = 0; i < bursts; ++i) {
+    if (i > 0) std::this_thread::sleep_for(between_bursts);
+    std::ranges::copy(gaps_between(cpus), std::back_inserter(gaps));
+  }
+  std::erase_if(gaps, [](uint64_t gap) { return gap > longest_entering_ns; });
   if (gaps.size() < enough_gaps) return 0;
-  // Other interrupts come, too, some with much to do behind them, and other processes: these gaps
-  // are longer. A few are shorter.
-  const auto typical = gaps.begin() + static_cast<ptrdiff_t>(gaps.size() / 4);
-  std::nth_element(gaps.begin(), typical, gaps.end());
-  if (*typical > longest_entering_ns) return 0;
-  return *typical - std::min(*typical, not_entering_ns);
+  // Other interrupts come, too, some with much to do behind them: these gaps are longer. The mean
+  // is of the middle half.
+  std::ranges::sort(gaps);
+  const auto middle = std::span(gaps).subspan(gaps.size() / 4, gaps.size() / 2);
+  const uint64_t mean = std::accumulate(middle.begin(), middle.end(), uint64_t{0}) / middle.size();
+  return mean - std::min(mean, not_entering_ns);
 }
 
 }  // namespace pkprof

@@ -140,8 +140,7 @@ TEST_F(NetworkUdpTest, ABudgetIsKeptByWindows) {
 TEST_F(NetworkUdpTest, HooksThatNothingNeedsRest) {
   serve({"pk_udp", "recv", "--port", "7001"});
   const TempDir dir;
-  const Running record(
-      pkprof_argv({"record", "-a", "--budget", "100", "-o", dir.file("profile")}));
+  const Running record(pkprof_argv({"record", "-a", "--budget", "100", "-o", dir.file("profile")}));
   const auto links = [&record] { return links_of(record); };
   const auto becomes = [&](auto condition) {
     const auto limit = std::chrono::steady_clock::now() + 60s;
