@@ -132,11 +132,14 @@ static __always_inline int pk_leave_signal(struct pk_user_walk *w)
 	return 0;
 }
 
-/* Where nothing is known of the code. Frame pointers may lead to another stack, but not back. */
+/*
+ * Where nothing is known of the code. Frame pointers may lead to another stack, but not back. The
+ * first function has 0 there; so may any that was interrupted and keeps something else in it.
+ */
 static __always_inline int pk_leave_by_fp(struct pk_user_walk *w)
 {
 	if (!w->fp)
-		return PK_STACK_WHOLE;
+		return w->exact ? PK_STACK_NO_CFI : PK_STACK_WHOLE;
 	if (w->fp & PK_STACK_ALIGN || !pk_user_words(w->word, 16, w->fp) || w->word[0] == w->fp)
 		return PK_STACK_NO_CFI;
 	w->sp = w->fp + 16;

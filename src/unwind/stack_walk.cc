@@ -65,7 +65,7 @@ std::optional<uint64_t> Walk::cfa(uint32_t rule) const {
 
 std::optional<pk_stack_end> Walk::leave_by_fp() {
   constexpr uint64_t alignment = 8;
-  if (!fp_) return PK_STACK_WHOLE;
+  if (!fp_) return exact_ ? PK_STACK_NO_CFI : PK_STACK_WHOLE;
   const auto fp = word(fp_);
   const auto ip = word(fp_ + 8);
   if (fp_ % alignment || !fp || !ip || *fp == fp_) return PK_STACK_NO_CFI;

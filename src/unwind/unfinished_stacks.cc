@@ -32,6 +32,7 @@ struct UnfinishedStacks::Code {
   std::vector<UserMap> maps;              // by address
   std::vector<TableMaker::Table> tables;  // of these
   std::vector<bool> asked;                // whether it is known if there is one
+  std::vector<bool> wanted;               // a stack may lead there
 
   // The number of the one that holds the address; maps.size(): there is none.
   [[nodiscard]] size_t find(uint64_t address) const {
@@ -73,6 +74,7 @@ void UnfinishedStacks::take(const pk_unfinished& record, size_t size) {
   stack.top.assign(reinterpret_cast<const char*>(record.top),
                    std::min<size_t>(record.bytes, sizeof(record.top)));
   stack.code = code_of(record.pid);
+  if (stack.code) want_tables(*stack.code, record.pid, stack.top);
   stacks_.insert_or_assign(record.number, std::move(stack));
 }
 
@@ -88,12 +90,24 @@ std::shared_ptr<UnfinishedStacks::Code> UnfinishedStacks::code_of(uint32_t pid) 
   known->maps = std::move(maps);
   known->tables.resize(known->maps.size());
   known->asked.resize(known->maps.size());
+  known->wanted.resize(known->maps.size());
   const uint64_t now = monotonic_ns();
-  for (const UserMap& map : known->maps) {
-    mapped_.push_back({now, pid, map});
+  for (const UserMap& map : known->maps) mapped_.push_back({now, pid, map});
+  return known;
+}
+
+// Of the files that the stack may lead to, so that they have tables soon: the kernel side comes to
+// one after the other. A process has many more mapped.
+void UnfinishedStacks::want_tables(Code& code, uint32_t pid, std::string_view top) {
+  for (; top.size() >= sizeof(uint64_t); top.remove_prefix(sizeof(uint64_t))) {
+    uint64_t word = 0;
+    std::memcpy(&word, top.data(), sizeof(word));
+    const size_t found = code.find(word);
+    if (found == code.maps.size() || code.wanted[found]) continue;
+    code.wanted[found] = true;
+    const UserMap& map = code.maps[found];
     if (map.inode) tables_.want({0, pid, map.start, map.end, map.inode, map.file});
   }
-  return known;
 }
 
 std::optional<uint32_t> UnfinishedStacks::rule_at(Code& code, uint32_t pid, uint64_t address) {

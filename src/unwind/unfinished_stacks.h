@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -57,6 +58,7 @@ class UnfinishedStacks {
   explicit UnfinishedStacks(TableMaker& tables) : tables_(tables) {}
   void take(const pk_unfinished& record, size_t size);
   std::shared_ptr<Code> code_of(uint32_t pid);
+  void want_tables(Code& code, uint32_t pid, std::string_view top);
   std::optional<uint32_t> rule_at(Code& code, uint32_t pid, uint64_t address);
 
   TableMaker& tables_;

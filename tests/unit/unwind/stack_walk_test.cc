@@ -111,6 +111,15 @@ TEST_F(StackWalkTest, WhatIsNotThereIsNotMadeUp) {
   EXPECT_EQ(end_, PK_STACK_ASTRAY);
 }
 
+// The first function has none; any other may keep something else there.
+TEST_F(StackWalkTest, NoFramePointerIsAnEndOnlyWhereFramePointersLed) {
+  code(0x1000, PK_RULE(PK_BY_NOTHING, 0, 0));
+  EXPECT_EQ(walk(0x1004, true, 0), Frames{0x1004});
+  EXPECT_EQ(end_, PK_STACK_NO_CFI);
+  EXPECT_EQ(walk(0x1004, false, 0), Frames{0x1004});
+  EXPECT_EQ(end_, PK_STACK_WHOLE);
+}
+
 TEST_F(StackWalkTest, ThereIsAnEndToIt) {
   code(0x1000, PK_RULE(PK_BY_SP, 1, PK_FP_KEPT));
   for (size_t i = 0; i < 100; ++i) word(i, 0x1001);
