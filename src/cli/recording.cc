@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/recording.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <memory>
 
+#include "naming/later_names.h"
+#include "report/clean.h"
 #include "report/format.h"
 
 namespace pkprof {
@@ -42,6 +45,35 @@ Result<std::unique_ptr<Control>> control_of(const RecordingOptions& o) {
       o.control, [](const std::string& sentence) { complain(sentence, exit_failure); });
   if (!opened) return std::unexpected(opened.error());
   return std::make_unique<Control>(std::move(*opened));
+}
+
+std::string mebibytes(uint64_t bytes) {
+  return decimal(static_cast<double>(bytes) / (1 << 20), 1) + " MiB";
+}
+
+// As long as nobody wants it to end. What is asked for meanwhile is taken for that alone: the
+// recording is there, and is kept.
+void name_later(const RecordingOptions& options, Profile& profile) {
+  constexpr uint64_t most_ns = 60'000'000'000;
+  sigset_t ends;
+  sigset_t before;
+  sigemptyset(&ends);
+  for (const int number : {SIGINT, SIGTERM}) sigaddset(&ends, number);
+  pthread_sigmask(SIG_BLOCK, &ends, &before);
+  const timespec at_once{};
+  bool shown = false;
+  fetch_names(profile, most_ns, [&](const std::string& file, uint64_t got, uint64_t all) {
+    if (is_told(options)) {
+      shown = true;
+      std::fprintf(stderr, "%snames from debuginfod: %s, %s%s; Ctrl-C does without", erase_line,
+                   clean(file).c_str(), mebibytes(got).c_str(),
+                   all ? (" of " + mebibytes(all)).c_str() : "");
+    }
+    return sigtimedwait(&ends, nullptr, &at_once) < 0;
+  });
+  if (shown) std::fputs(erase_line, stderr);
+  while (sigtimedwait(&ends, nullptr, &at_once) > 0) continue;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace
@@ -118,7 +150,10 @@ std::optional<Recording> record_as_asked(RecordingOptions& options, const Comman
     return {};
   }
   status = recording->command_status;
-  if (recording->command_error.empty()) return std::move(*recording);
+  if (recording->command_error.empty()) {
+    name_later(options, recording->profile);
+    return std::move(*recording);
+  }
   complain(recording->command_error, status);
   return {};
 }

@@ -34,13 +34,14 @@ struct Numbers {
   std::vector<StackId> stacks;
 };
 
-Numbers add_tables(Profile& to, const Profile& from) {
+Numbers add_tables(Profile& to, const Profile& from, const NameOfFrame& name_of) {
   Numbers numbers;
   for (const Label& label : from.labels()) numbers.labels.push_back(to.label(label));
   for (const Mapping& mapping : from.mappings()) numbers.mappings.push_back(to.mapping(mapping));
   for (Frame frame : from.frames()) {
+    const auto name = name_of ? name_of(frame) : std::nullopt;
     if (frame.mapping != no_mapping) frame.mapping = numbers.mappings[frame.mapping];
-    frame.function = to.string(from.text(frame.function));
+    frame.function = to.string(name ? *name : from.text(frame.function));
     frame.file = to.string(from.text(frame.file));
     numbers.frames.push_back(to.frame(frame));
   }
@@ -53,6 +54,19 @@ Numbers add_tables(Profile& to, const Profile& from) {
   return numbers;
 }
 
+void add_samples(Profile& to, const Profile& from, const Numbers& numbers) {
+  for (const Profile::Sample& sample : from.samples()) {
+    SampleKey key = sample.key;
+    key.ran_on = numbers.labels[key.ran_on];
+    key.served = numbers.labels[key.served];
+    key.source = to.string(from.text(key.source));
+    key.stack = numbers.stacks[key.stack];
+    to.add(key, sample.value);
+  }
+  for (const auto& [thread, name] : from.thread_names())
+    to.name_thread(numbers.labels[thread.first], thread.second, name);
+}
+
 }  // namespace
 
 Result<> merge(Profile& before, const Profile& later) {
@@ -62,22 +76,28 @@ Result<> merge(Profile& before, const Profile& later) {
                 before.meta.kernel + ", " + std::to_string(before.meta.cpus) + " CPUs; " +
                 later.meta.host + ", " + later.meta.kernel + ", " +
                 std::to_string(later.meta.cpus) + " CPUs");
-  const Numbers numbers = add_tables(before, later);
+  const Numbers numbers = add_tables(before, later, {});
   // Two recordings with a time between them of which nothing is known.
   before.timeline.clear();
   before.meta.slot_ns = 0;
-  for (const Profile::Sample& sample : later.samples()) {
-    SampleKey key = sample.key;
-    key.ran_on = numbers.labels[key.ran_on];
-    key.served = numbers.labels[key.served];
-    key.source = before.string(later.text(key.source));
-    key.stack = numbers.stacks[key.stack];
-    before.add(key, sample.value);
-  }
-  for (const auto& [thread, name] : later.thread_names())
-    before.name_thread(numbers.labels[thread.first], thread.second, name);
+  add_samples(before, later, numbers);
   merge_meta(before.meta, later.meta);
   return {};
+}
+
+Profile renamed(const Profile& profile, const NameOfFrame& name_of) {
+  Profile to;
+  to.meta = profile.meta;
+  const Numbers numbers = add_tables(to, profile, name_of);
+  add_samples(to, profile, numbers);
+  for (TimelineCell cell : profile.timeline) {
+    cell.ran_on = numbers.labels[cell.ran_on];
+    cell.served = numbers.labels[cell.served];
+    cell.source = to.string(profile.text(cell.source));
+    to.timeline.push_back(cell);
+  }
+  std::ranges::sort(to.timeline);
+  return to;
 }
 
 }  // namespace pkprof

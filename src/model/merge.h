@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two recordings of one machine as one.
+// Recordings copied into others: two of one machine as one, and one with other names.
 #pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "model/profile.h"
@@ -10,5 +14,9 @@ namespace pkprof {
 // Adds to a recording a later one, as if there had been no time between them. Fails, and leaves
 // `before` as it is, where the two are not of one machine: the ledger sums to CPUs x duration.
 [[nodiscard]] Result<> merge(Profile& before, const Profile& later);
+
+// The same recording, in which the function of a frame has the name that is given, if one is.
+using NameOfFrame = std::function<std::optional<std::string>(const Frame&)>;
+[[nodiscard]] Profile renamed(const Profile& profile, const NameOfFrame& name_of);
 
 }  // namespace pkprof

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/doctor.h"
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "process/callers_limits.h"
 #include "process/cgroups.h"
 #include "process/sideband.h"
+#include "unwind/unwind_table.h"
 
 namespace pkprof {
 namespace {
@@ -36,6 +38,7 @@ bool has_capability(int bit) {
 constexpr int cap_sys_admin = 21;
 constexpr int cap_perfmon = 38;
 constexpr int cap_bpf = 39;
+constexpr int cap_checkpoint_restore = 40;
 
 Capability privileges() {
   Capability c{"privileges", true, "", "nothing can be recorded; reports of files still work"};
@@ -79,10 +82,30 @@ Capability numbers() {
   return c;
 }
 
+// By a table that is made of our own program and handed over.
+Capability user_stacks(const KernelSide& side) {
+  Capability c{"stacks of user code", false, "",
+               "stacks of programs without frame pointers are cut"};
+  auto table = UnwindTable::read(Fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)));
+  if (!table) {
+    c.how = table.error().message;
+    return c;
+  }
+  constexpr uint64_t no_file = UINT64_MAX;
+  const auto put = side.unwind().put(no_file, table->blocks(),
+                                     [&table](auto blocks) { table->lay_out(blocks); });
+  side.unwind().remove(no_file);
+  c.works = put.has_value();
+  c.how = put ? "tables of .eh_frame" : put.error().message;
+  if (put && !has_capability(cap_sys_admin) && !has_capability(cap_checkpoint_restore))
+    c.how += "; files by name alone (CAP_CHECKPOINT_RESTORE is missing)";
+  return c;
+}
+
 void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols* symbols) {
   Capability sampling{"sampling", false, "", "nothing can be recorded"};
   KernelSideOptions options;
-  options.measure = true;
+  options.measure = options.mappings = options.unwind = true;
   options.calls = find_call_facilities(facts);
   auto loaded = LoadedKernel::load(facts, options);
   const KnownFunctions functions = symbols ? find_functions(*symbols) : KnownFunctions{};
@@ -106,6 +129,7 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
   d.capabilities.push_back(sampling);
   d.capabilities.insert(d.capabilities.end(), side->hooks().capabilities().begin(),
                         side->hooks().capabilities().end());
+  d.capabilities.push_back(user_stacks(*side));
   d.capabilities.push_back({"socket owners", side->owners().were_told(), "",
                             "sockets that nobody reads stay unclaimed"});
   Capability& owners = d.capabilities.back();

@@ -81,6 +81,29 @@ TEST(Merge, StealAndWhatWasNotWatchedAddUp) {
   EXPECT_EQ(p.labels()[p.samples()[1].key.served].kind, LabelKind::steal);
 }
 
+TEST(Renamed, IsTheSameButForNames) {
+  Profile p = one_process(7, "one", "one+0x1234", 1'000);
+  ASSERT_TRUE(merge(p, one_process(8, "two", "g", 3'000)));
+  p.meta.slot_ns = 100;
+  p.timeline = {{3, 1, 1, p.string("user"), 1'000}, {4, 2, 2, p.string("user"), 3'000}};
+  const Profile with = renamed(p, [&](const Frame& frame) -> std::optional<std::string> {
+    if (p.text(frame.function) != "one+0x1234") return std::nullopt;
+    return "f";
+  });
+  EXPECT_EQ(ns_of(with, "one", "f"), 1'000U);
+  EXPECT_EQ(ns_of(with, "one", "one+0x1234"), 0U);
+  EXPECT_EQ(ns_of(with, "two", "g"), 3'000U);
+  EXPECT_EQ(with.meta, p.meta);
+  EXPECT_EQ(with.labels(), p.labels());
+  EXPECT_EQ(with.mappings(), p.mappings());
+  EXPECT_EQ(with.thread_names(), p.thread_names());
+  ASSERT_EQ(with.timeline.size(), p.timeline.size());
+  for (size_t i = 0; i < p.timeline.size(); ++i) {
+    EXPECT_EQ(with.timeline[i].ns, p.timeline[i].ns);
+    EXPECT_EQ(with.text(with.timeline[i].source), "user");
+  }
+}
+
 TEST(Merge, OfAnotherMachineNothingIsAdded) {
   Profile p = one_process(7, "one", "f", 1'000);
   Profile other = one_process(7, "one", "f", 1'000);
