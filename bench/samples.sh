@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What a sample takes, by the kernel's own count of its programs' time: pkprof's sampler beside
-# bpftrace's with both stacks, at the same frequency, in turns over the same load; medians with the
-# least and the most. What the clock's interrupt takes is the same for both, and not in it.
+# What a sample takes, by the kernel's own count of its programs' time: pkprof's sampler, the same with
+# user stacks by frame pointers alone (by-fp), and bpftrace's with both stacks; at the same frequency,
+# in turns over the same load; medians with the least and the most. What the clock's interrupt takes
+# is the same for all, and not in it.
 set -euo pipefail
 # shellcheck source=bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -55,7 +56,7 @@ sample_ns() { # PROGRAM-NAME PROFILER…
   before=$(ran "$name")
   sleep "$seconds"
   after=$(ran "$name")
-  kill -INT "$profiler"
+  kill -KILL "$profiler" # bpftrace would look up each stack's names first
   wait "$profiler" 2>/dev/null || true
   awk -v b="$before" -v a="$after" 'BEGIN { split(b, x, " "); split(a, y, " "); print (y[2] - x[2]) / (y[1] - x[1]) }'
 }
@@ -71,11 +72,12 @@ for load in ${loads//,/ }; do
   sleep 1
   for ((round = 0; round < rounds; ++round)); do
     sample_ns pk_sample "$bin/pkprof" record -a -F 997 -q --budget 100 -o "$work/profile" >>"$work/$load.pkprof"
+    sample_ns pk_sample env PKPROF_NO_UNWIND=1 "$bin/pkprof" record -a -F 997 -q --budget 100 -o "$work/profile" >>"$work/$load.by-fp"
     [[ -z $other ]] || sample_ns pk_sample "$other" record -a -F 997 -q --budget 100 -o "$work/profile" >>"$work/$load.other"
     sample_ns 997 bpftrace -e 'profile:hz:997 { @[kstack, ustack, comm] = count(); }' >>"$work/$load.bpftrace"
   done
   stop_load
-  for profiler in pkprof other bpftrace; do
+  for profiler in pkprof by-fp other bpftrace; do
     [[ -s $work/$load.$profiler ]] || continue
     sort -g "$work/$load.$profiler" >"$work/sorted"
     printf '%-8s %-10s %8.0f %8.0f %8.0f\n' "$load" "$profiler" "$(median <"$work/sorted")" \
