@@ -96,5 +96,28 @@ TEST_F(UnwindTest, FromTheFirstSampleOn) {
   EXPECT_GE(static_cast<double>(whole), 0.95 * static_cast<double>(all)) << example;
 }
 
+// Nothing comes of it but stacks that are cut: not for the program, and not for the recording.
+TEST_F(UnwindTest, OfAProgramThatIsNeverTheSame) {
+  const Finished done =
+      run_pkprof({"record", "-a", "--budget", "100", "-F", in_guest() ? "199" : "5000", "-o", file_,
+                  "--", testnet::sibling("pk_restless"), "3", dir_.file("code")});
+  EXPECT_EQ(done.status, 0) << done.out << done.err;
+  const Profile profile = must(read_profile(file_));
+  uint64_t sum = 0;
+  for (const Profile::Sample& sample : profile.samples()) sum += sample.value.ns;
+  EXPECT_NEAR(static_cast<double>(sum), static_cast<double>(profile.cpu_ns()),
+              0.005 * static_cast<double>(profile.cpu_ns()));
+  uint64_t all = 0;
+  uint64_t from_main = 0;
+  each_stack(
+      profile, [](const Label& label) { return label.comm == "pk_restless"; },
+      [&](const Names& names, uint64_t ns) {
+        all += ns;
+        if (std::ranges::find(names, "main") != names.end()) from_main += ns;
+      });
+  EXPECT_GT(all, 1'000'000'000U);
+  EXPECT_GT(from_main, all / 4);  // of code that nothing is known of, only the innermost frame is
+}
+
 }  // namespace
 }  // namespace pkprof::live
