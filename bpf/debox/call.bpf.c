@@ -23,6 +23,7 @@
 #define SA_RESTART 0x10000000
 #define NR_RT_SIGRETURN 15
 #define NR_RESTART_SYSCALL 219
+#define DB_USER_CS 0x33 /* arch/x86/include/asm/segment.h */
 
 static __always_inline bool db_is_interrupted(long result)
 {
@@ -242,51 +243,72 @@ int db_enter(__u64 *ctx)
 	return likely(!t) ? 0 : db_enter_of(ctx, t, task);
 }
 
-#define DB_WITHOUT_TRACE __builtin_offsetof(struct db_slow_call, trace)
-
-static __always_inline long db_fill(void *ctx, struct db_slow_call *to, struct debox_record *r)
+/* As much of the program's stack as there is: it ends with a page. */
+static __always_inline void db_copy_stack(struct db_user_stack *to, struct pt_regs___kernel *regs)
 {
-	long size = 0;
+	const __u64 page = 4096, pages = DB_TOP_BYTES / page;
+	__u64 first = page - (regs->sp & (page - 1));
 
-	bpf_probe_read_kernel(&to->record, sizeof(to->record), r);
-	if (db_config.stacks)
-		size = bpf_get_stack(ctx, to->user, sizeof(to->user), BPF_F_USER_STACK);
-	to->user_bytes = size > 0 ? size : 0;
-	return size;
+	to->ip = regs->cs == DB_USER_CS ? regs->ip : 0;
+	to->sp = regs->sp;
+	to->fp = regs->bp;
+	to->bytes = 0;
+#pragma unroll
+	for (__u64 more = pages; more-- && !to->bytes;) {
+		__u32 length = first + more * page;
+
+		if (length > DB_TOP_BYTES)
+			length = DB_TOP_BYTES;
+		if (!bpf_probe_read_user(to->top, length, (void *)regs->sp))
+			to->bytes = length;
+	}
+}
+
+/* What there is of it to be shown is the same for all calls: the verifier leaves one of these. */
+static __always_inline bool db_show_as(struct db_thread *t, struct debox_record *r,
+				       struct pt_regs___kernel *regs, bool stack, bool trace)
+{
+	const __u64 trace_at = sizeof(*r) + (stack ? sizeof(struct db_user_stack) : 0);
+	const __u64 bytes = trace_at + (trace ? DB_PIECES * sizeof(struct debox_trace_piece) : 0);
+	void *to = bpf_ringbuf_reserve(&db_slow, bytes, 0);
+
+	if (!to)
+		return false;
+	bpf_probe_read_kernel(to, sizeof(*r), r);
+	if (stack)
+		db_copy_stack(to + sizeof(*r), regs);
+	for (__u32 i = 0; trace && i < DB_PIECES; i++) {
+		struct debox_trace_piece *piece = db_piece(t, i);
+
+		if (piece && r->traces > i * DEBOX_TRACES)
+			bpf_probe_read_kernel(to + trace_at + i * sizeof(*piece), sizeof(*piece), piece);
+	}
+	bpf_ringbuf_submit(to, 0);
+	return true;
 }
 
 /* For those who want to see it whole. */
-static __always_inline void db_show(void *ctx, struct db_cpu *c, struct db_thread *t,
-				    struct debox_record *r, __u64 wall)
+static __always_inline void db_show(struct db_cpu *c, struct db_thread *t, struct debox_record *r,
+				    struct pt_regs___kernel *regs, __u64 wall)
 {
-	struct db_slow_call *to;
+	bool shown;
 
 	if (db_config.tracing)
-		to = bpf_ringbuf_reserve(&db_slow, sizeof(*to), 0);
+		shown = db_config.stacks ? db_show_as(t, r, regs, true, true) :
+					   db_show_as(t, r, regs, false, true);
 	else
-		to = bpf_ringbuf_reserve(&db_slow, DB_WITHOUT_TRACE, 0);
-	if (!to) {
-		c->stats.records_lost++;
-		if (c->stats.lost_longest_ns < wall)
-			c->stats.lost_longest_ns = wall;
+		shown = db_config.stacks ? db_show_as(t, r, regs, true, false) :
+					   db_show_as(t, r, regs, false, false);
+	if (shown)
 		return;
-	}
-	db_fill(ctx, to, r);
-	if (db_config.tracing) {
-		for (__u32 i = 0; i < DB_PIECES; i++) {
-			struct debox_trace_piece *piece = db_piece(t, i);
-
-			if (piece && r->traces > i * DEBOX_TRACES)
-				bpf_probe_read_kernel(&to->trace[i], sizeof(to->trace[i]), piece);
-		}
-	}
-	bpf_ringbuf_submit(to, 0);
+	c->stats.records_lost++;
+	if (c->stats.lost_longest_ns < wall)
+		c->stats.lost_longest_ns = wall;
 }
 
 /* The call is over: the rest of its record. */
-static __always_inline void db_end(void *ctx, struct db_cpu *c, struct db_thread *t,
-				   struct task_struct *task, struct pt_regs___kernel *regs,
-				   long result, __u64 now)
+static __always_inline void db_end(struct db_cpu *c, struct db_thread *t, struct task_struct *task,
+				   struct pt_regs___kernel *regs, long result, __u64 now)
 {
 	struct debox_record *r = db_record(t), *touched = 0;
 	__u64 wall = now - t->since_ns, minor, major, async;
@@ -331,7 +353,7 @@ static __always_inline void db_end(void *ctx, struct db_cpu *c, struct db_thread
 	*(volatile __u64 *)&r->sequence = t->sequence;
 	db_count(c, t, touched, wall, result, kind);
 	if (unlikely(wall >= db_slow_ns))
-		db_show(ctx, c, t, r, wall);
+		db_show(c, t, r, regs, wall);
 }
 
 static __noinline int db_exit_of(__u64 *ctx, struct db_thread *t, struct task_struct *task)
@@ -359,7 +381,7 @@ static __noinline int db_exit_of(__u64 *ctx, struct db_thread *t, struct task_st
 	}
 	c = db_this_cpu();
 	if (c)
-		db_end(ctx, c, t, task, regs, result, now);
+		db_end(c, t, task, regs, result, now);
 	return 0;
 }
 
@@ -425,6 +447,6 @@ int BPF_PROG(db_signal, int signal, void *info, struct k_sigaction *action)
 		return 0;
 	t->call = t->restart;
 	t->restart = 0;
-	db_end(ctx, c, t, task, regs, -EINTR, bpf_ktime_get_ns());
+	db_end(c, t, task, regs, -EINTR, bpf_ktime_get_ns());
 	return 0;
 }

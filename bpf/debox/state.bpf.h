@@ -154,7 +154,7 @@ struct db_functions {
 	__type(value, __u64);
 };
 
-/* Calls that somebody wants to see whole: struct db_slow_call. */
+/* Calls that somebody wants to see whole: see struct db_user_stack. */
 struct db_slow {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 22);

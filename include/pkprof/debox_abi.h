@@ -26,7 +26,7 @@ enum {
 	DB_WALK = 256,     /* waiters that are counted */
 	DB_OPEN = 64,      /* of a trace: functions in one another */
 	DB_PIECES = 4,     /* of the trace of a thread whose program does not read it */
-	DB_USER_FRAMES = 64,
+	DB_TOP_BYTES = 16 << 10, /* of a program's stack, from its top */
 	DB_CPUS = 1024, /* a power of two */
 };
 
@@ -221,12 +221,16 @@ struct db_open {
 	} at[DB_OPEN];
 };
 
-/* A call that somebody wants to see whole. */
-struct db_slow_call {
-	struct debox_record record;
-	__u64 user_bytes; /* of .user */
-	__u64 user[DB_USER_FRAMES]; /* addresses in the program, innermost first */
-	struct debox_trace_piece trace[DB_PIECES]; /* only where traces are taken */
+/*
+ * A call that somebody wants to see whole is a struct debox_record; with the program's stack, if
+ * stacks are wanted; with DB_PIECES of struct debox_trace_piece, if traces are taken.
+ */
+struct db_user_stack {
+	__u64 ip; /* registers of user mode; ip is 0 where it is not 64-bit code */
+	__u64 sp;
+	__u64 fp;
+	__u64 bytes;
+	__u8 top[DB_TOP_BYTES]; /* from sp on */
 };
 
 /* What went wrong is never silent. */

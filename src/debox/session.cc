@@ -260,7 +260,6 @@ void DeboxSession::name_new_places() {
 
 void DeboxSession::keep(SlowCall&& slow) {
   const debox_record& record = slow.record;
-  if (stacks_) slow.frames = stacks_->frames(slow);
   if (options_.each && record.wall_ns >= options_.min_ns) {
     if (!names_->know(slow)) name_new_places();
     wanted_ = wanted_ && options_.each(slow, call_name(record), names_->places());
@@ -283,11 +282,12 @@ void DeboxSession::keep(SlowCall&& slow) {
 
 Result<bool> DeboxSession::take() {
   const uint64_t now = monotonic_ns();
-  std::vector<SlowCall> taken;
-  auto more = side_->take_records([&](SlowCall&& slow) { taken.push_back(std::move(slow)); });
+  std::vector<TakenCall> taken;
+  auto more = side_->take_records([&](TakenCall&& call) { taken.push_back(std::move(call)); });
   // What a process did before its record was made is there now.
   if (stacks_) stacks_->take_events();
-  for (SlowCall& slow : taken) keep(std::move(slow));
+  for (TakenCall& call : taken)
+    keep(stacks_ ? stacks_->named(std::move(call)) : std::move(call.call));
   // A record comes a little later than its call ended.
   constexpr uint64_t late_ns = 10'000'000;
   if (stacks_) stacks_->forget(now - late_ns);
@@ -387,7 +387,7 @@ SystemCalls DeboxSession::result() const {
   out.slowest = slowest_;
   std::ranges::sort(out.slowest, std::greater{},
                     [](const SlowCall& slow) { return slow.record.wall_ns; });
-  for (const auto& [r, trace, stack, frames] : out.slowest)
+  for (const auto& [r, trace, frames] : out.slowest)
     out.names[SystemCalls::number_of(r)] = call_name(r);
   out.degraded = missing();
   return out;

@@ -75,8 +75,9 @@ struct DeboxSide::Impl {
   Fd own_records;  // of threads whose programs do not read them
   uint32_t cpus = 0;
   std::vector<bool> areas = std::vector<bool>(DB_AREAS);  // in use; the first is own_records
-  std::function<void(SlowCall&&)> each;
+  std::function<void(TakenCall&&)> each;
   size_t taken = 0;
+  bool stacks = false;
   DeboxTrace trace{std::nullopt};
 
   Result<> attach(bpf_program* program, std::vector<Link>& to);
@@ -90,22 +91,6 @@ Result<> DeboxSide::Impl::attach(bpf_program* program, std::vector<Link>& to) {
   to.push_back(std::move(link));
   return {};
 }
-
-namespace {
-
-// What comes through the ring.
-SlowCall slow_call(const db_slow_call& from, bool traces) {
-  SlowCall call{.record = from.record, .trace = {}, .stack = {}, .frames = {}};
-  const size_t frames = std::min<size_t>(from.user_bytes / sizeof(uint64_t), DB_USER_FRAMES);
-  call.stack.assign(from.user, from.user + frames);
-  if (traces) {
-    for (size_t i = 0; i < std::min<size_t>(from.record.traces, DB_OWN_TRACES); ++i)
-      call.trace.push_back(from.trace[i / DEBOX_TRACES].trace[i % DEBOX_TRACES]);
-  }
-  return call;
-}
-
-}  // namespace
 
 Result<DeboxSide> DeboxSide::load(const KernelFacts& facts, const DeboxSideOptions& options) {
   auto impl = std::make_unique<Impl>();
@@ -121,12 +106,14 @@ Result<DeboxSide> DeboxSide::load(const KernelFacts& facts, const DeboxSideOptio
   if (!s) return fail_errno("opening DeBox's kernel side");
   impl->cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
   tell_debox(s->rodata->db_config, facts, options.symbols);
-  s->rodata->db_config.stacks = options.stacks;
+  s->rodata->db_config.stacks = impl->stacks = options.stacks;
   s->bss->db_slow_ns = UINT64_MAX;
   bpf_map__set_max_entries(s->maps.db_kinds, impl->cpus * DB_KINDS);
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, s->obj) bpf_program__set_autoload(program, true);
   impl->trace.prepare(*s, options.symbols);
+  constexpr uint32_t ring_bytes_with_stacks = 16 << 20;
+  if (options.stacks) bpf_map__set_max_entries(s->maps.db_slow, ring_bytes_with_stacks);
   LibbpfLog log;
   ProgramLoader loader(facts);
   if (const int err = debox_bpf__load(s); err)
@@ -146,8 +133,9 @@ Result<DeboxSide> DeboxSide::load(const KernelFacts& facts, const DeboxSideOptio
       bpf_map__fd(s->maps.db_slow),
       [](void* context, void* data, size_t size) {
         Impl& to = *static_cast<Impl*>(context);
-        if (size >= offsetof(db_slow_call, trace))
-          to.each(slow_call(*static_cast<const db_slow_call*>(data), size == sizeof(db_slow_call)));
+        if (auto call =
+                taken_call({static_cast<const char*>(data), size}, to.stacks, to.trace.wanted()))
+          to.each(std::move(*call));
         return ++to.taken < DeboxSide::most_records ? 0 : -ECANCELED;
       },
       self, nullptr));
@@ -292,7 +280,7 @@ void DeboxSide::want_records(uint64_t at_least_ns) {
   impl_->skeleton->bss->db_slow_ns = at_least_ns;
 }
 
-Result<bool> DeboxSide::take_records(const std::function<void(SlowCall&&)>& each) {
+Result<bool> DeboxSide::take_records(const std::function<void(TakenCall&&)>& each) {
   impl_->each = each;
   impl_->taken = 0;
   const int taken = ring_buffer__consume(impl_->ring.get());

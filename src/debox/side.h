@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "cost/running_share.h"
+#include "debox/taken_call.h"
 #include "debox/trace.h"
 #include "kernel/kernel_side.h"
 #include "model/system_calls.h"
@@ -87,7 +88,7 @@ class DeboxSide {
   void want_records(uint64_t at_least_ns);
   // So many at a time: they may come as fast as they are taken. Returns whether there may be more.
   static constexpr size_t most_records = 1024;
-  Result<bool> take_records(const std::function<void(SlowCall&&)>& each);
+  Result<bool> take_records(const std::function<void(TakenCall&&)>& each);
 
   [[nodiscard]] int records_fd() const;  // readable when there are some
 

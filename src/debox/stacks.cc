@@ -5,7 +5,10 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <utility>
+
+#include "pkprof/user_abi.h"
 
 namespace pkprof {
 namespace {
@@ -27,6 +30,14 @@ std::string frame_text(const UserFrame& frame, uint64_t address) {
 }
 
 }  // namespace
+
+// Tables are for the walk here alone.
+DeboxStacks::DeboxStacks(Sideband sideband)
+    : sideband_(std::move(sideband)),
+      maker_(std::make_unique<TableMaker>(
+          TableMaker::Sink{.put = [](uint64_t, const UnwindTable&) { return Result<>(); },
+                           .remove = [](uint64_t) {}},
+          0)) {}
 
 Result<DeboxStacks> DeboxStacks::open() {
   const auto cpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF));
@@ -67,16 +78,43 @@ void DeboxStacks::apply(const ProcessEvent& event) {
   }
 }
 
-std::vector<std::string> DeboxStacks::frames(const SlowCall& slow) {
-  const uint32_t pid = slow.record.pid;
-  forget(slow.record.start_ns + slow.record.wall_ns);
-  std::vector<std::string> frames;
-  for (size_t i = 0; i < slow.stack.size(); ++i) {
-    const UserFrame frame = users_.find(pid, slow.stack[i] - (i ? 1 : 0));
-    if (i && frame.map.start == frame.map.end) break;
-    frames.push_back(frame_text(frame, slow.stack[i]));
+// As the code that is mapped there says.
+uint32_t DeboxStacks::rule_at(uint32_t pid, const UserMap& map, uint64_t address) {
+  constexpr size_t most_tables = 1000;
+  constexpr uint32_t nothing = PK_RULE(PK_BY_NOTHING, 0, 0);
+  if (tables_.size() > most_tables) tables_.clear();
+  const auto [it, fresh] = tables_.try_emplace({map.inode, map.file});
+  if (fresh && (map.inode || map.file == "[vdso]"))
+    it->second = maker_->get({0, pid, map.start, map.end, map.inode, map.file});
+  return it->second ? it->second->rule_at(address - map.start + map.offset) : nothing;
+}
+
+std::vector<uint64_t> DeboxStacks::addresses(uint32_t pid, const TakenCall& taken) {
+  constexpr size_t most_frames = 127;
+  StackTop top = taken.stack;
+  if (!top.ip) return {};
+  top.bytes = taken.stack_bytes;
+  std::vector<uint64_t> all = {top.ip};
+  walk_on(
+      top,
+      [&](uint64_t address) -> std::optional<uint32_t> {
+        const UserMap map = users_.find(pid, address).map;
+        if (map.start == map.end) return std::nullopt;
+        return rule_at(pid, map, address);
+      },
+      most_frames, all);
+  return all;
+}
+
+SlowCall DeboxStacks::named(TakenCall&& taken) {
+  SlowCall call = std::move(taken.call);
+  const uint32_t pid = call.record.pid;
+  forget(call.record.start_ns + call.record.wall_ns);
+  for (const uint64_t address : addresses(pid, taken)) {
+    const uint64_t place = call.frames.empty() ? address : address - 1;  // a call may come last
+    call.frames.push_back(frame_text(users_.find(pid, place), address));
   }
-  return frames;
+  return call;
 }
 
 }  // namespace pkprof

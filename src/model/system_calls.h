@@ -79,8 +79,7 @@ struct SleepPlace {
 struct SlowCall {
   debox_record record{};
   std::vector<debox_trace> trace;   // of functions, by their numbers as places
-  std::vector<uint64_t> stack;      // addresses in the program, innermost first; if they are wanted
-  std::vector<std::string> frames;  // their names
+  std::vector<std::string> frames;  // of the program's stack, innermost first; if they are wanted
 };
 
 struct SystemCalls {

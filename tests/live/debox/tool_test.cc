@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -104,6 +105,30 @@ TEST_F(DeboxToolTest, StacksOfShortLivedProgramsHaveNames) {
     EXPECT_TRUE(record.at("stack").at(0).get<std::string>().starts_with("read_zeros")) << record;
   }
   EXPECT_EQ(reads.size(), 2U);
+}
+
+// Without frame pointers.
+TEST_F(DeboxToolTest, StacksReachTheProgramsBeginning) {
+  const TempDir dir;
+  const std::string out = dir.file("records");
+  write_file(dir.file("text"), "text");
+  const Finished done =
+      run_pkprof({"debox", "--stacks", "--filter", "read", "-o", out, "--", "/usr/bin/python3",
+                  "-c", "open('" + dir.file("text") + "').read()"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  std::istringstream lines(read_file(out));
+  int whole = 0;
+  int all = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const json record = json::parse(line);
+    const auto stack = record.at("stack").get<std::vector<std::string>>();
+    // The dynamic linker reads libraries before the program begins.
+    if (std::ranges::none_of(stack, [](const auto& f) { return f.starts_with("Py_"); })) continue;
+    ++all;
+    whole += stack.back().starts_with("_start") || stack.back().starts_with("python3") ? 1 : 0;
+  }
+  EXPECT_GT(all, 10);
+  EXPECT_EQ(whole, all);
 }
 
 // It has the program's addresses in it.
