@@ -38,7 +38,7 @@ class UnwindProgramsTest : public UserStacksTest {
     FAIL() << "nothing listens at port " << port;
   }
   void expect(const std::vector<std::string>& comms, double at_least) {
-    const Profile profile = record({}, in_guest() ? "20" : "3");
+    const Profile profile = record({}, in_guest() ? "20" : "5");
     for (const std::string& comm : comms) expect_whole(profile, comm, at_least);
     // By how the walks themselves ended.
     uint64_t all = 0;
