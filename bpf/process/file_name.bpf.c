@@ -110,7 +110,6 @@ __u64 pk_file_number(__u64 filep)
 	number = __sync_fetch_and_add(&last_file, 1);
 	if (!pk_tell_name(m, number))
 		return PK_FILE_NONE;
-	m->newest = number;
 	m->name.file = number;
 	bpf_map_update_elem(&told_files, &m->file, &m->name.file, BPF_ANY);
 	return number;

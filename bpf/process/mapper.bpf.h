@@ -98,7 +98,6 @@ struct pk_mapper {
 	struct pk_mapping_key key;
 	struct pk_mapping mapping;
 	struct pk_mapped told;
-	__u64 newest; /* of the files that this CPU has numbered: it has to be told at once */
 	__u64 pivots[PK_PIVOTS];
 	struct pk_file_key file;
 	struct pk_file_name name;

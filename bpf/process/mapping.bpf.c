@@ -6,6 +6,8 @@
 #include "process/label.bpf.h"
 #include "process/mapper.bpf.h"
 
+#include "pkprof/unwind_abi.h"
+
 struct told_mappings_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -14,6 +16,9 @@ struct told_mappings_map {
 };
 
 struct told_mappings_map told_mappings SEC(".maps");
+
+/* Files of which a mapping was told; see pk_is_new_file(). */
+static __u64 mapped_files[PK_UNWIND_FILES];
 
 /* Nodes of a maple tree are aligned to that; the type is in the low bits of what points to them. */
 #define PK_MAPLE_NODE_MASK 255
@@ -85,6 +90,12 @@ static __always_inline __u64 pk_find_area(struct pk_mapper *m, __u64 mm, __u64 a
 	return m->entry;
 }
 
+/* Of a new file user space is to make a table before long; see user/unwind.bpf.h. */
+static __always_inline bool pk_is_new_file(__u64 file)
+{
+	return config.unwind && mapped_files[file & (PK_UNWIND_FILES - 1)] != file;
+}
+
 /* What is mapped there, and by which file; false: there was no room to tell. */
 static __always_inline bool pk_tell_area(struct pk_mapper *m, struct vm_area_struct *area)
 {
@@ -112,12 +123,10 @@ static __always_inline bool pk_tell_area(struct pk_mapper *m, struct vm_area_str
 	m->told.end = m->mapping.end;
 	m->told.offset = m->mapping.offset;
 	m->told.file = m->mapping.file;
-	/* Of a new file user space is to make a table before long; see user/unwind.bpf.h. */
 	if (bpf_ringbuf_output(&mapped, &m->told, sizeof(m->told),
-			       config.unwind && m->newest == m->told.file ? BPF_RB_FORCE_WAKEUP :
-									     pk_ring_flags()))
+			       pk_is_new_file(m->told.file) ? BPF_RB_FORCE_WAKEUP : pk_ring_flags()))
 		return false;
-	m->newest = 0;
+	mapped_files[m->told.file & (PK_UNWIND_FILES - 1)] = m->told.file;
 	bpf_map_update_elem(&told_mappings, &m->key, &m->mapping, BPF_ANY);
 	return true;
 }
