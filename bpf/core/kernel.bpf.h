@@ -16,10 +16,13 @@
 #include <bpf/bpf_helpers.h>
 
 #define AF_UNSPEC 0
+#define AF_UNIX 1
 #define AF_INET 2
 #define AF_INET6 10
 #define AF_PACKET 17
 #define SOCK_STREAM 1
+#define SOCK_DGRAM 2
+#define SOCK_BINDPORT_LOCK 8 /* sk_userlocks: bind() has chosen the port */
 #define ETH_P_IP 0x0800
 #define ETH_P_ARP 0x0806
 #define ETH_P_IPV6 0x86dd
@@ -102,6 +105,7 @@ struct inode {
 	struct super_block *i_sb;
 	unsigned long i_ino;
 	__u32 i_generation;
+	__u16 i_mode;
 };
 
 struct hlist_bl_node {
@@ -140,12 +144,38 @@ typedef struct {
 	int owned; /* a process has it in its hands */
 } socket_lock_t;
 
+struct sk_buff_head {
+	struct sk_buff *next;
+};
+
 struct sock {
 	struct sock_common __sk_common;
 	socket_lock_t sk_lock;
 	struct socket *sk_socket;
 	__u16 sk_type;
 	__u16 sk_protocol;
+	__u8 sk_userlocks : 4;
+	struct sk_buff_head sk_receive_queue;
+};
+
+struct udp_sock {
+	struct sk_buff_head reader_queue;
+};
+
+struct inet_bind_bucket {
+	signed char fastreuse;
+};
+
+struct inet_connection_sock {
+	struct inet_bind_bucket *icsk_bind_hash;
+};
+
+struct unix_address;
+
+struct unix_sock {
+	struct sock sk;
+	struct unix_address *addr;
+	struct sock *peer;
 };
 
 struct inet_sock {
@@ -259,6 +289,15 @@ struct file {
 	struct inode *f_inode;
 };
 
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
 struct fs_struct {
 	struct path root;
 };
@@ -343,6 +382,7 @@ struct task_struct {
 	int tgid;
 	struct mm_struct *mm;
 	struct fs_struct *fs;
+	struct files_struct *files;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;

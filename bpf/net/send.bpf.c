@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The network's hooks on the way out: a packet goes to a queue, and leaves it. */
 #include "calls/settle.bpf.h"
+#include "clients/message.bpf.h"
 #include "core/hook.bpf.h"
 #include "net/cpu_account.bpf.h"
 #include "net/take.bpf.h"
@@ -57,6 +58,8 @@ int BPF_PROG(pk_net_dev_queue, struct sk_buff *skb)
 	c->hot.sent = 1;
 	if (pk_calls_wanted(c))
 		pk_calls_of_sending(c, pk_plain(c, skb), *(volatile __u64 *)&c->hot.tx_sk);
+	if (config.clients && sk)
+		pk_client_queues(c, sk, skb);
 	if (unlikely(c->hot.armed))
 		return pk_queue_slow(c, pk_plain(c, skb), *(volatile __u64 *)&c->hot.tx_sk);
 	/* A process that sends takes what was done for its socket: acknowledgements, windows. */

@@ -2,6 +2,7 @@
 /* The network's hooks in the processes: data is received, a connection opened or closed. */
 #include "net/take.bpf.h"
 
+#include "clients/message.bpf.h"
 #include "core/hook.bpf.h"
 #include "net/cpu_account.bpf.h"
 #include "net/receive.bpf.h"
@@ -19,14 +20,20 @@ int BPF_PROG(pk_sock_recv_length, struct sock *sk, int ret)
 		c->stats.taken_in_vain++;
 		return 0;
 	}
+	if (config.clients && ret > 0 && !pk_is_tcp(sk))
+		pk_takes_message(c, sk);
 	return pk_socket_taken(c, ctx, sk);
 }
 
-/* TCP, where sock_recv_length does not fire: splice. */
+/* TCP, also where sock_recv_length does not fire: splice. */
 SEC("?tp_btf/tcp_rcv_space_adjust")
 int BPF_PROG(pk_tcp_rcv_space_adjust, struct sock *sk)
 {
-	return pk_socket_taken(pk_hook(PK_HOOKS_WORK), ctx, sk);
+	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
+
+	if (config.clients)
+		pk_takes_message(c, sk);
+	return pk_socket_taken(c, ctx, sk);
 }
 
 /* Before there was a tracepoint. */
@@ -35,7 +42,11 @@ int BPF_PROG(pk_sock_recvmsg, struct socket *sock, void *msg, int flags, int ret
 {
 	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 
-	return ret == -EAGAIN ? 0 : pk_socket_taken(c, ctx, sock->sk);
+	if (ret == -EAGAIN)
+		return 0;
+	if (config.clients && ret > 0 && !pk_is_tcp(sock->sk))
+		pk_takes_message(c, sock->sk);
+	return pk_socket_taken(c, ctx, sock->sk);
 }
 
 /*

@@ -3,6 +3,7 @@
 #ifndef PKPROF_NET_TAKE_BPF_H
 #define PKPROF_NET_TAKE_BPF_H
 
+#include "clients/client.bpf.h"
 #include "core/hook.bpf.h"
 #include "net/cpu_account.bpf.h"
 #include "process/served.bpf.h"
@@ -48,6 +49,7 @@ static __noinline int pk_take(struct pk_cpu *c, void *ctx, __u64 object, __u8 ba
 	if (s && !config.measure)
 		who.ustack = pk_user_stack(c, ctx, &s->stack);
 	who.exec_id = task->self_exec_id;
+	who.client = pk_client_of(task);
 	owner = pk_process_of(task);
 	/*
 	 * Whichever thread closes it, it was for all of them. No branch, since Linux 6.1 takes one here

@@ -9,6 +9,7 @@
  * said for which socket the CPU works, the charge goes on that socket's account; else it waits in
  * the CPU's own account ("armed") for the next hook that knows.
  */
+#include "clients/client.bpf.h"
 #include "core/run.bpf.h"
 #include "core/state.bpf.h"
 #include "net/sample.bpf.h"
@@ -298,7 +299,11 @@ static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data
 	if (!config.measure)
 		key->ustack = pk_user_stack(c, ctx, buf);
 	key->exec_id = task->self_exec_id;
-	return pk_count(c, key, charge->ns, charge->samples);
+	if (!config.clients)
+		return pk_count(c, key, charge->ns, charge->samples);
+	key->client = pk_client_of(task);
+	pk_count(c, key, charge->ns, charge->samples);
+	return pk_hold_sample(key, charge->ns, charge->samples);
 }
 
 /*

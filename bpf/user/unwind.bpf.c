@@ -55,7 +55,10 @@ static __always_inline __u32 pk_search_table(void *table, __u64 offset)
 	struct pk_unwind_block *head = bpf_map_lookup_elem(table, &zero);
 	__u64 page, row, more;
 
-	if (!head || offset < head->word[PK_HEAD_FIRST])
+	if (!head)
+		return PK_RULE(PK_BY_NOTHING, 0, 0);
+	head->word[PK_HEAD_USED] = bpf_ktime_get_ns();
+	if (offset < head->word[PK_HEAD_FIRST])
 		return PK_RULE(PK_BY_NOTHING, 0, 0);
 	page = (offset - head->word[PK_HEAD_FIRST]) >> (head->word[PK_HEAD_SHIFT] & 63);
 	if (page >= head->word[PK_HEAD_PAGES])

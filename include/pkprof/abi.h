@@ -153,7 +153,7 @@ struct pk_key {
 	__u8 served_kind;
 	__u8 reason; /* PK_SERVED_OBJECT: enum pk_reason should nobody own it */
 	__u32 exec_id; /* which program image of its process ustack belongs to, see pk_label */
-	__u8 pad[4];
+	__u32 client; /* for which the process works that is served: see clients_abi.h; 0: for itself */
 };
 static_assert(sizeof(struct pk_key) == 48, "pk_key has no hidden padding");
 
@@ -319,6 +319,7 @@ struct pk_vote {
 	__u16 pad;
 };
 
+#include "clients_abi.h"
 #include "config.h"
 
 /* Per-CPU counters; what went wrong is never silent. */
@@ -344,6 +345,7 @@ struct pk_stats {
 	__u64 calls_lost;      /* that found no place in the tables */
 	__u64 calls_shortened; /* whose caller was left out for want of rows */
 	__u64 calls_voted;     /* that could not wait to be known whom they are for */
+	__u64 clients_full;    /* clients that found no place: work for them counts as a server's own */
 };
 
 /* One entry of the ksym iterator. */

@@ -14,6 +14,7 @@ enum pk_hook_group {
 	PK_HOOKS_INTERRUPTS, /* for each hard interrupt */
 	PK_HOOKS_MEASURE,    /* for each task's turn and each softirq; where all of the time is measured */
 	PK_HOOKS_CALLS,      /* for each softirq and each call; where calls are counted */
+	PK_HOOKS_CLIENTS,    /* for each message and each wakeup; where servers' clients are asked for */
 	PK_HOOK_GROUPS,
 };
 
@@ -121,6 +122,12 @@ enum pk_known {
 	PK_KNOWNS,
 };
 
+/* Whether servers' time is charged to their clients, too. */
+enum pk_clients_wanted {
+	PK_CLIENTS_WANTED = 1,
+	PK_CLIENTS_PORTS = 2, /* those on other machines by their ports */
+};
+
 struct pk_function {
 	__u64 start;
 	__u64 end; /* first address past it */
@@ -145,6 +152,7 @@ struct pk_config {
 	__u64 calls;              /* calls of functions are counted, too */
 	__u64 mappings;           /* someone reads what sampled processes have mapped, */
 	__u64 unwind;             /* and makes tables of how their frames are left */
+	__u64 clients;            /* enum pk_clients_wanted */
 	__u64 debox;              /* DeBox's threads are told what is done for them elsewhere */
 	__u64 debox_tids;         /* where in its memory the threads' numbers are, */
 	__u64 debox_threads;      /* and the threads, */

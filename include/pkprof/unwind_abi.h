@@ -81,6 +81,7 @@ enum pk_unwind_head {
 	PK_HEAD_FIRST, /* offset in the file at which the first page begins */
 	PK_HEAD_PAGES, /* how many; 0: nothing is known of this file's functions */
 	PK_HEAD_SHIFT, /* a page has 1 << this bytes */
+	PK_HEAD_USED,  /* ktime of the last search here; what is remembered is not searched for */
 };
 
 /* How a stack of user code ended; in .depth of its pk_stack, above PK_STACK_END_SHIFT. */

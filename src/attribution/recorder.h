@@ -53,6 +53,8 @@ class Recorder {
   void add_kernel_symbols(Stacks::LaterSymbols later) {
     stacks_.add_kernel_symbols(std::move(later));
   }
+  // Where servers' clients were asked for: the kernel side's table of them, to outlive this.
+  void know_clients(std::span<const pk_client> table) { names_.know_clients(table); }
   // A timeline is kept from here on, of slots of `slot_ns`: what is added is in this one, or in
   // equal parts in so many from this one on.
   void begin_slot(uint32_t slot, uint32_t slots, uint64_t slot_ns) {

@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "attribution/clients.h"
 #include "attribution/interrupts.h"
 #include "attribution/row.h"
 #include "attribution/stacks.h"
@@ -21,6 +24,8 @@ class RowNames {
   using Selected = std::function<bool(uint64_t)>;  // by label
 
   RowNames(Stacks& stacks, Processes& processes) : stacks_(stacks), processes_(processes) {}
+  // Where servers' clients were asked for: the kernel side's table of them.
+  void know_clients(std::span<const pk_client> table) { clients_.emplace(table, processes_); }
 
   struct Told {
     SampleKey key;  // but for the stack
@@ -49,6 +54,7 @@ class RowNames {
 
   Stacks& stacks_;
   Processes& processes_;
+  std::optional<Clients> clients_;
   InterruptNames interrupts_;
 };
 

@@ -6,6 +6,7 @@
 #include "cli/terminal.h"
 #include "model/file.h"
 #include "model/pprof/pprof.h"
+#include "report/clients.h"
 #include "report/diff/diff_text.h"
 #include "report/page/page.h"
 
@@ -22,23 +23,26 @@ struct Options {
   std::string html;
 };
 
-int write_page(const Options& o, const Profile& a, const Profile& b) {
+int write_page(const Options& o, const Profile& a, const Profile& b, By by) {
   if (o.json || !o.pids.empty() || o.rows)
     return complain("--html has all rows: leave out --json, --pid and -n", exit_usage);
-  const auto html = diff_page_html(a, o.a, b, o.b, by_from_string(o.by).value_or(By::comm));
+  const auto html = diff_page_html(a, o.a, b, o.b, by);
   if (!html) return complain(html.error().message, exit_failure);
   const auto written = write_file(o.html, *html);
   return written ? 0 : complain(written.error().message, exit_failure);
 }
 
 int diff(const Options& o) {
-  const auto a = read_profile(o.a);
+  auto a = read_profile(o.a);
   if (!a) return complain(a.error().message, exit_failure);
-  const auto b = read_profile(o.b);
+  auto b = read_profile(o.b);
   if (!b) return complain(b.error().message, exit_failure);
-  if (!o.html.empty()) return write_page(o, *a, *b);
+  const By by = by_from_string(o.by).value_or(By::comm);
+  charge_as_asked(*a, by);
+  const By rows = charge_as_asked(*b, by);
+  if (!o.html.empty()) return write_page(o, *a, *b, rows);
   ReportOptions how = terminal_options();
-  how.by = by_from_string(o.by).value_or(By::comm);
+  how.by = rows;
   how.pids = o.pids;
   how.limit = o.rows;
   return print((o.json ? diff_json : diff_text)(*a, o.a, *b, o.b, how)) ? 0 : exit_failure;

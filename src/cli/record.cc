@@ -6,6 +6,7 @@
 #include "cli/terminal.h"
 #include "model/pprof/pprof.h"
 #include "report/clean.h"
+#include "report/clients.h"
 #include "report/format.h"
 #include "report/ledger_text.h"
 
@@ -67,13 +68,14 @@ void add_run(ArgParser& parser, CommandLine& line) {
       const By by = by_from_string(options->by).value_or(By::pid);
       if (by == By::thread) options->recording.record.threads = true;
       int status = 0;
-      const auto recording = record_as_asked(options->recording, line, status);
+      if (by == By::client) options->recording.clients = true;
+      auto recording = record_as_asked(options->recording, line, status);
       if (!recording) return status;
       if (!options->output.empty())
         if (auto r = write_profile(recording->profile, options->output); !r)
           return complain(r.error().message, exit_failure);
       ReportOptions how = terminal_options();
-      how.by = by;
+      how.by = charge_as_asked(recording->profile, by);
       if (!print(ledger_text(recording->profile, how))) return exit_failure;
       return status;
     };

@@ -31,6 +31,8 @@ bool is_told(const RecordingOptions& o) {
 void settle(RecordingOptions& o, const CommandLine& line) {
   o.record.budget = o.budget_percent / 100;
   o.record.hooks = !o.sample_only;
+  if (o.clients || o.client_ports)
+    o.record.clients = PK_CLIENTS_WANTED | (o.client_ports ? uint32_t{PK_CLIENTS_PORTS} : 0U);
   Target& t = o.record.target;
   t.command = line.command;
   t.all = o.all || (t.pids.empty() && t.cgroup.empty() && t.command.empty());
@@ -91,6 +93,10 @@ void add_target_options(ArgParser& parser, RecordingOptions& o) {
       .show_default();
   parser.add("-d,--duration", o.record.seconds, "Stop after that many seconds").seconds();
   parser.add("--threads", o.record.threads, "Tell threads apart, too (report --by thread)");
+  parser.add("--clients", o.clients,
+             "Charge what servers do to their clients, too (report --view clients, --by client)");
+  parser.add("--client-ports", o.client_ports,
+             "--clients, and clients on other machines by their ports");
   parser.footer(
       "COMMAND and its arguments stand behind --; without one, recording ends with -d or "
       "at an interrupt (Ctrl-C).");

@@ -13,6 +13,8 @@ struct RecordingOptions {
   RecordOptions record;
   bool all = false;
   bool sample_only = false;
+  bool clients = false;
+  bool client_ports = false;
   double budget_percent = 5;
   bool quiet = false;
   std::string control;  // as Control::open() has it

@@ -13,6 +13,8 @@
 #include "model/pprof/pprof.h"
 #include "report/calls/calls_json.h"
 #include "report/calls/calls_text.h"
+#include "report/clients.h"
+#include "report/clients/clients_text.h"
 #include "report/histogram/address_range.h"
 #include "report/histogram/histogram_json.h"
 #include "report/histogram/histogram_text.h"
@@ -53,7 +55,8 @@ struct View {
 constexpr std::array views = {
     View{"ledger", ledger_text, report_json}, View{"flat", flat_text, flat_json},
     View{"graph", graph_text, graph_json},    View{"tree", tree_text, report_json},
-    View{"calls", calls_text, calls_json},    View{"histogram", nullptr, nullptr},
+    View{"calls", calls_text, calls_json},    View{"clients", clients_text, clients_json},
+    View{"histogram", nullptr, nullptr},
 };
 
 int show_histogram(const Options& o, const Profile& profile, const ReportOptions& r) {
@@ -92,12 +95,13 @@ std::string disagreement(const Options& o, By by) {
 }
 
 int show(const Options& o) {
-  const By by = by_from_string(o.by).value_or(By::pid);
+  By by = by_from_string(o.by).value_or(By::pid);
   if (const std::string wrong = disagreement(o, by); !wrong.empty())
     return complain(wrong, exit_usage);
-  const auto profile = read_profile(o.file);
+  auto profile = read_profile(o.file);
   if (!profile) return complain(profile.error().message, exit_failure);
   if (!o.html.empty()) return write_page(o, *profile);
+  by = charge_as_asked(*profile, by);
   ReportOptions r = terminal_options();
   r.pids = o.pids;
   r.by = by;

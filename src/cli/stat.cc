@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkprof stat.
 #include <memory>
+#include <utility>
 
 #include "cli/recording.h"
 #include "cli/terminal.h"
+#include "report/clients.h"
 #include "report/ledger_text.h"
 #include "report/report_json.h"
 
@@ -17,10 +19,10 @@ struct Options {
   size_t rows = 0;
 };
 
-bool show(const Options& o, const Profile& profile) {
+bool show(const Options& o, Profile profile) {
   ReportOptions r = terminal_options();
   r.limit = o.rows;
-  r.by = by_from_string(o.by).value_or(By::pid);
+  r.by = charge_as_asked(profile, by_from_string(o.by).value_or(By::pid));
   r.sources = !o.recording.record.target.all;
   return print(o.json ? report_json(profile, r) : ledger_text(profile, r));
 }
@@ -28,12 +30,13 @@ bool show(const Options& o, const Profile& profile) {
 int measure(Options& o, const CommandLine& line) {
   bool shown = true;
   if (by_from_string(o.by) == By::thread) o.recording.record.threads = true;
+  if (by_from_string(o.by) == By::client) o.recording.clients = true;
   o.recording.record.measure = true;
-  o.recording.record.each = [&](const Profile& profile) { return shown = show(o, profile); };
+  o.recording.record.each = [&](Profile profile) { return shown = show(o, std::move(profile)); };
   int status = 0;
-  const auto recording = record_as_asked(o.recording, line, status);
+  auto recording = record_as_asked(o.recording, line, status);
   if (!recording) return status;
-  if (shown && recording->profile.meta.duration_ns) shown = show(o, recording->profile);
+  if (shown && recording->profile.meta.duration_ns) shown = show(o, std::move(recording->profile));
   return shown ? status : exit_failure;
 }
 

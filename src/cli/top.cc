@@ -61,6 +61,7 @@ Result<> watch(Options& o, const CommandLine& line) {
     draw();
     return true;
   };
+  if (by_from_string(o.by) == By::client) o.recording.clients = true;
   o.recording.record.beside = STDIN_FILENO;
   o.recording.record.ready = press_all;
   o.recording.record.each = [&](Profile profile) {

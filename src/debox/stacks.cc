@@ -36,7 +36,8 @@ DeboxStacks::DeboxStacks(Sideband sideband)
     : sideband_(std::move(sideband)),
       maker_(std::make_unique<TableMaker>(
           TableMaker::Sink{.put = [](uint64_t, const UnwindTable&) { return Result<>(); },
-                           .remove = [](uint64_t) {}},
+                           .remove = [](uint64_t) {},
+                           .used = [](uint64_t) { return uint64_t{0}; }},
           0)) {}
 
 Result<DeboxStacks> DeboxStacks::open() {

@@ -49,7 +49,8 @@ bool KernelHooks::is_asked_for(const Need& need) const {
   return std::ranges::any_of(all_hooks(), [&](const Hook& h) {
     return h.need == std::string_view(need.name) && (options.hooks || is_for_clocks(h)) &&
            (h.group != HookGroup::measure || options.measure) &&
-           (h.group != HookGroup::calls || options.calls.any());
+           (h.group != HookGroup::calls || options.calls.any()) &&
+           (h.group != HookGroup::clients || options.clients);
   });
 }
 
@@ -116,7 +117,9 @@ bool KernelHooks::is_attached(std::string_view program) const {
 uint32_t KernelHooks::may_rest(uint32_t which) const {
   const bool named = is_attached("pk_tcp_probe") &&
                      (is_attached("pk_sk_data_ready") || is_attached("pk_sock_def_readable"));
-  return named ? which : which & ~static_cast<uint32_t>(PK_REST_PACKETS);
+  if (!named) which &= ~static_cast<uint32_t>(PK_REST_PACKETS);
+  // Clients' messages are seen by those on sending and taking.
+  return object_.options.clients ? which & PK_REST_PACKETS : which;
 }
 
 uint32_t KernelHooks::resting() const {

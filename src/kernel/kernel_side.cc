@@ -33,6 +33,11 @@ Result<LoadedKernel> LoadedKernel::load(const KernelFacts& facts,
     return std::unexpected(r.error());
   if (auto r = used.get(); !r) return std::unexpected(r.error());
   if (auto r = parts->tables.warm(); !r) return std::unexpected(r.error());
+  if (options.clients) {
+    auto clients = ClientTable::of(bpf_map__fd(parts->object.skeleton->maps.clients));
+    if (!clients) return std::unexpected(clients.error());
+    parts->clients = std::move(*clients);
+  }
   parts->object.introduce();
   if (auto r = parts->calls.map(); !r) return std::unexpected(r.error());
   const HookOverhead overhead = parts->hooks.measure_overhead();
@@ -146,6 +151,10 @@ SocketOwners& KernelSide::owners() {
 const SocketOwners& KernelSide::owners() const {
   return parts_->owners;
 }
+std::span<const pk_client> KernelSide::clients() const {
+  return parts_->clients.all();
+}
+
 const UnwindMaps& KernelSide::unwind() const {
   return parts_->unwind;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,8 @@ class KernelSide {
   [[nodiscard]] SocketOwners& owners();
   [[nodiscard]] const SocketOwners& owners() const;
   [[nodiscard]] const UnwindMaps& unwind() const;
+  // For which servers work, by place; none where they are not asked for.
+  [[nodiscard]] std::span<const pk_client> clients() const;
 
   // For the cost meter: all programs, also those that count calls.
   [[nodiscard]] std::array<std::vector<int>, hook_groups> programs() const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel/kernel_side.h"
+#include "kernel/object/client_table.h"
 #include "kernel/object/kernel_object.h"
 
 namespace pkprof {
@@ -16,6 +17,7 @@ struct LoadedKernel::Parts {
   CallCounting calls{object};
   SocketOwners owners{object};
   UnwindMaps unwind{object};
+  ClientTable clients;
   KernelTables tables{object, clocks, calls};
 };
 

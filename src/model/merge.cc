@@ -29,6 +29,7 @@ void merge_meta(Meta& before, const Meta& later) {
 // Numbers of the later profile's tables in the other's.
 struct Numbers {
   std::vector<LabelId> labels;
+  std::vector<ClientId> clients;
   std::vector<MappingId> mappings;
   std::vector<FrameId> frames;
   std::vector<StackId> stacks;
@@ -37,6 +38,11 @@ struct Numbers {
 Numbers add_tables(Profile& to, const Profile& from, const NameOfFrame& name_of) {
   Numbers numbers;
   for (const Label& label : from.labels()) numbers.labels.push_back(to.label(label));
+  for (Client client : from.clients()) {
+    client.label = numbers.labels[client.label];
+    for (LabelId& via : client.via) via = numbers.labels[via];
+    numbers.clients.push_back(to.client(client));
+  }
   for (const Mapping& mapping : from.mappings()) numbers.mappings.push_back(to.mapping(mapping));
   for (Frame frame : from.frames()) {
     const auto name = name_of ? name_of(frame) : std::nullopt;
@@ -54,13 +60,16 @@ Numbers add_tables(Profile& to, const Profile& from, const NameOfFrame& name_of)
   return numbers;
 }
 
-void add_samples(Profile& to, const Profile& from, const Numbers& numbers) {
+void add_samples(Profile& to, const Profile& from, const Numbers& numbers,
+                 const NewKey& new_key = {}) {
   for (const Profile::Sample& sample : from.samples()) {
     SampleKey key = sample.key;
     key.ran_on = numbers.labels[key.ran_on];
     key.served = numbers.labels[key.served];
     key.source = to.string(from.text(key.source));
     key.stack = numbers.stacks[key.stack];
+    key.client = numbers.clients[key.client];
+    if (new_key) new_key(to, key);
     to.add(key, sample.value);
   }
   for (const auto& [thread, name] : from.thread_names())
@@ -85,11 +94,13 @@ Result<> merge(Profile& before, const Profile& later) {
   return {};
 }
 
-Profile renamed(const Profile& profile, const NameOfFrame& name_of) {
+namespace {
+
+Profile copy(const Profile& profile, const NameOfFrame& name_of, const NewKey& new_key) {
   Profile to;
   to.meta = profile.meta;
   const Numbers numbers = add_tables(to, profile, name_of);
-  add_samples(to, profile, numbers);
+  add_samples(to, profile, numbers, new_key);
   for (TimelineCell cell : profile.timeline) {
     cell.ran_on = numbers.labels[cell.ran_on];
     cell.served = numbers.labels[cell.served];
@@ -98,6 +109,16 @@ Profile renamed(const Profile& profile, const NameOfFrame& name_of) {
   }
   std::ranges::sort(to.timeline);
   return to;
+}
+
+}  // namespace
+
+Profile renamed(const Profile& profile, const NameOfFrame& name_of) {
+  return copy(profile, name_of, {});
+}
+
+Profile rekeyed(const Profile& profile, const NewKey& new_key) {
+  return copy(profile, {}, new_key);
 }
 
 }  // namespace pkprof

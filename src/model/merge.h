@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings copied into others: two of one machine as one, and one with other names.
+// Recordings copied into others: two of one machine as one, and one with other names
+// or keys.
 #pragma once
 
 #include <functional>
@@ -18,5 +19,10 @@ namespace pkprof {
 // The same recording, in which the function of a frame has the name that is given, if one is.
 using NameOfFrame = std::function<std::optional<std::string>(const Frame&)>;
 [[nodiscard]] Profile renamed(const Profile& profile, const NameOfFrame& name_of);
+
+// The same recording, in which samples count under what `new_key` makes of their keys. It may add
+// to the new profile's tables.
+using NewKey = std::function<void(Profile& to, SampleKey& key)>;
+[[nodiscard]] Profile rekeyed(const Profile& profile, const NewKey& new_key);
 
 }  // namespace pkprof

@@ -19,7 +19,9 @@ namespace {
 constexpr std::array<std::string_view, basis_count> basis_names = {
     "own", "consumed", "owner", "submitter", "dirtier", "queuer", "voted", "provisional"};
 constexpr std::array<std::string_view, label_kind_count> label_kind_names = {
-    "process", "kernel", "idle", "other", "unclaimed", "steal"};
+    "process", "kernel", "idle", "other", "unclaimed", "steal", "remote"};
+constexpr std::array<std::string_view, client_rule_count> client_rule_names = {"none", "taken",
+                                                                               "replied", "woken"};
 constexpr std::array<std::string_view, 3> frame_kind_names = {"user", "kernel", "pseudo"};
 
 template <typename Enum, size_t n>
@@ -68,6 +70,9 @@ std::string_view to_string(Basis basis) {
 std::string_view to_string(LabelKind kind) {
   return enum_name(label_kind_names, kind);
 }
+std::string_view to_string(ClientRule rule) {
+  return enum_name(client_rule_names, rule);
+}
 std::string_view to_string(FrameKind kind) {
   return enum_name(frame_kind_names, kind);
 }
@@ -77,6 +82,9 @@ std::optional<Basis> basis_from_string(std::string_view name) {
 }
 std::optional<LabelKind> label_kind_from_string(std::string_view name) {
   return enum_from<LabelKind>(label_kind_names, name);
+}
+std::optional<ClientRule> client_rule_from_string(std::string_view name) {
+  return enum_from<ClientRule>(client_rule_names, name);
 }
 std::optional<FrameKind> frame_kind_from_string(std::string_view name) {
   return enum_from<FrameKind>(frame_kind_names, name);
@@ -100,6 +108,8 @@ std::string Label::name() const {
       return "UNCLAIMED:" + (reason.empty() ? std::string("unknown") : reason);
     case LabelKind::steal:
       return "STEAL";
+    case LabelKind::remote:
+      return reason.empty() ? "?" : reason;
   }
   return "?";
 }
@@ -134,6 +144,7 @@ SampleValue& SampleValue::operator+=(const SampleValue& o) {
 
 Profile::Profile() {
   label(Label{.kind = LabelKind::kernel});
+  client({});
   string("");
   stack_bounds_.push_back(0);
   stack({});
@@ -162,6 +173,16 @@ LabelId Profile::label(const Label& label) {
   if (have.parent_pid == 0) have.parent_pid = label.parent_pid;
   have.kthread = have.kthread || label.kthread;
   return found;
+}
+
+ClientId Profile::client(const Client& client) {
+  assert(client.label < labels_.size());
+  const std::string_view via(reinterpret_cast<const char*>(client.via.data()),
+                             client.via.size() * sizeof(LabelId));
+  const uint64_t hash = hash_words(
+      hash_seed(), {static_cast<uint64_t>(client.label) << 8 | static_cast<uint64_t>(client.rule),
+                    hash_bytes(hash_seed(), via)});
+  return intern(clients_, client_index_, hash, client);
 }
 
 StringId Profile::string(std::string_view text) {
@@ -211,10 +232,12 @@ void Profile::reserve(size_t samples) {
 void Profile::add(const SampleKey& key, const SampleValue& value) {
   assert(key.ran_on < labels_.size() && key.served < labels_.size());
   assert(key.source < strings_.size() && key.stack < stack_count());
-  const uint64_t hash = hash_words(
-      hash_seed(), {static_cast<uint64_t>(key.ran_on) << 32 | key.served,
-                    static_cast<uint64_t>(key.source) << 32 | key.stack,
-                    static_cast<uint64_t>(key.basis) << 32 | key.thread, key.served_thread});
+  assert(key.client < clients_.size());
+  const uint64_t hash =
+      hash_words(hash_seed(), {static_cast<uint64_t>(key.ran_on) << 32 | key.served,
+                               static_cast<uint64_t>(key.source) << 32 | key.stack,
+                               static_cast<uint64_t>(key.basis) << 32 | key.thread,
+                               static_cast<uint64_t>(key.client) << 32 | key.served_thread});
   const uint32_t found =
       sample_index_.find(hash, [&](uint32_t i) { return samples_[i].key == key; });
   if (found != IndexTable::none) {

@@ -38,8 +38,8 @@ enum class Basis : uint8_t {
 [[nodiscard]] std::optional<Basis> basis_from_string(std::string_view name);
 inline constexpr int basis_count = 8;
 
-enum class LabelKind : uint8_t { process = 0, kernel, idle, other, unclaimed, steal };
-inline constexpr int label_kind_count = 6;
+enum class LabelKind : uint8_t { process = 0, kernel, idle, other, unclaimed, steal, remote };
+inline constexpr int label_kind_count = 7;
 [[nodiscard]] std::string_view to_string(LabelKind kind);
 [[nodiscard]] std::optional<LabelKind> label_kind_from_string(std::string_view name);
 // Whether the CPU ran anything: false for idle time and for time that the host took.
@@ -65,9 +65,11 @@ struct Label {
   std::string exe;         // path, empty when it could not be had
   std::string cgroup;      // path below the cgroup v2 mount, empty when it could not be had
   Container container;     // as found while recording; see container_of()
-  std::string reason;      // for unclaimed: dropped, forwarded, expired, lost, untracked, ...
-  // "nginx:1234", "KERNEL", "IDLE", "OTHER", "STEAL", "UNCLAIMED:dropped". Not cleaned for any
-  // output.
+  // For unclaimed: dropped, forwarded, expired, lost, untracked, ... For remote, a client of a
+  // server here: its address.
+  std::string reason;
+  // "nginx:1234", "KERNEL", "IDLE", "OTHER", "STEAL", "UNCLAIMED:dropped", "192.0.2.7". Not cleaned
+  // for any output.
   [[nodiscard]] std::string name() const;
   // "1234"; "ended" for several together; "-" for one that is not known; "host:1234" for one
   // outside the recorder's namespace.
@@ -79,6 +81,7 @@ struct Label {
 [[nodiscard]] Container container_of(const Label& label);
 
 using LabelId = uint32_t;
+using ClientId = uint32_t;
 using FrameId = uint32_t;
 using StackId = uint32_t;
 using StringId = uint32_t;
@@ -114,6 +117,24 @@ struct Frame {
   auto operator<=>(const Frame&) const = default;
 };
 
+// Why a server's time is a client's. The numbers are part of the file format: append only.
+enum class ClientRule : uint8_t {
+  taken = 1,  // the client sent what the thread took last
+  replied,    // the thread's answer went to it
+  woken,      // the thread was woken by one at work for it
+};
+[[nodiscard]] std::string_view to_string(ClientRule rule);
+[[nodiscard]] std::optional<ClientRule> client_rule_from_string(std::string_view name);
+inline constexpr int client_rule_count = 4;  // 0 is none
+
+// For whom a server worked: who had asked for it, and the servers that passed it on, in order.
+struct Client {
+  LabelId label = 0;
+  std::vector<LabelId> via;
+  ClientRule rule = ClientRule::taken;
+  bool operator==(const Client&) const = default;
+};
+
 // What a sample is counted under. `stack` is leaf first.
 struct SampleKey {
   LabelId ran_on = 0;
@@ -125,6 +146,7 @@ struct SampleKey {
   // Thread id that was served; 0 when threads are not labelled, or it is not known which of the
   // process's threads it was.
   uint32_t served_thread = 0;
+  ClientId client = 0;  // of whoever was served; 0: it worked for itself, or that was not asked for
   auto operator<=>(const SampleKey&) const = default;
 };
 
@@ -183,7 +205,7 @@ struct TimelineCell {
 
 class Profile {
  public:
-  // Holds label 0 (KERNEL), string 0 ("") and stack 0 (empty) from the start.
+  // Holds label 0 (KERNEL), client 0 (none), string 0 ("") and stack 0 (empty) from the start.
   Profile();
 
   Meta meta;
@@ -195,6 +217,7 @@ class Profile {
   // Interned by (kind, pid, start_ns, reason). The rest of a label is as first given, but what
   // was empty then is filled in when it comes later.
   LabelId label(const Label& label);
+  ClientId client(const Client& client);
   StringId string(std::string_view text);
   MappingId mapping(const Mapping& mapping);
   FrameId frame(const Frame& frame);
@@ -206,6 +229,8 @@ class Profile {
   void reserve(size_t samples);
 
   [[nodiscard]] const std::vector<Label>& labels() const { return labels_; }
+  // By ClientId; the first means none.
+  [[nodiscard]] const std::vector<Client>& clients() const { return clients_; }
   [[nodiscard]] const std::string& text(StringId id) const { return strings_[id]; }
   [[nodiscard]] const std::vector<Mapping>& mappings() const { return mappings_; }
   [[nodiscard]] const std::vector<Frame>& frames() const { return frames_; }
@@ -227,6 +252,7 @@ class Profile {
 
  private:
   std::vector<Label> labels_;
+  std::vector<Client> clients_;
   std::deque<std::string> strings_;  // a deque, so that text() stays valid while it grows
   std::vector<Mapping> mappings_;
   std::vector<Frame> frames_;
@@ -236,6 +262,7 @@ class Profile {
   ThreadNames thread_names_;
   // Who is where in the tables above; positions only, so a Profile can be copied.
   IndexTable label_index_;
+  IndexTable client_index_;
   IndexTable string_index_;
   IndexTable mapping_index_;
   IndexTable frame_index_;

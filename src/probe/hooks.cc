@@ -34,6 +34,8 @@ constexpr const char* calls = "interrupts: who has other CPUs call functions";
 constexpr const char* reschedules = "interrupts: who has other CPUs look for tasks";
 constexpr const char* huge_pages = "memory: whose pages khugepaged joins";
 constexpr const char* killing = "memory: who makes the kernel kill";
+constexpr const char* messages = "clients: Unix sockets";
+constexpr const char* wakers = "clients: who wakes a thread for its work";
 constexpr const char* names = "processes: that name themselves";
 constexpr const char* coming_back = "CPUs: going offline and coming back";
 
@@ -70,6 +72,8 @@ constexpr Need needs[] = {
     {reschedules, "reschedule interrupts are the kernel's"},
     {huge_pages, "the work of khugepaged stays unclaimed"},
     {killing, "the work of the oom reaper stays unclaimed"},
+    {messages, "time for clients over Unix sockets counts as a server's own"},
+    {wakers, "time of threads that others give work to counts as a server's own"},
     {names, "a process that names itself may be shown by the name that it had before"},
     {coming_back, "a CPU that goes offline is not sampled any more, and taken for idle"},
 };
@@ -142,6 +146,10 @@ constexpr Hook hooks[] = {
     {"pk_sched_switch", all_time, "sched_switch", 3, false, 0, HookGroup::measure},
     {"pk_softirq_entry", all_time, "softirq_entry", 1, false, 0, HookGroup::measure},
     {"pk_softirq_exit", all_time, "softirq_exit", 1, false, 0, HookGroup::measure},
+    {"pk_client_arrives", messages, "skb_copy_datagram_iovec", 1, false, 0, HookGroup::clients},
+    {"pk_client_sends", messages, "sock_send_length", 2, false, 0, HookGroup::clients},
+    {"pk_client_wakes", wakers, "sched_waking", 1, false, 0, HookGroup::clients},
+    {"pk_client_forks", wakers, "sched_process_fork", 2, false, 0, HookGroup::clients},
     {"pk_calls_softirq_entry", all_calls, "softirq_entry", 1, false, 0, HookGroup::calls},
     {"pk_calls_softirq_exit", all_calls, "softirq_exit", 1, false, 0, HookGroup::calls},
 };

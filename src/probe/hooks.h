@@ -25,6 +25,7 @@ enum class HookGroup : uint8_t {
   interrupts = PK_HOOKS_INTERRUPTS,
   measure = PK_HOOKS_MEASURE,
   calls = PK_HOOKS_CALLS,
+  clients = PK_HOOKS_CLIENTS,
 };
 inline constexpr size_t hook_groups = PK_HOOK_GROUPS;
 

@@ -37,6 +37,7 @@ Gathering::Gathering(Prepared& prepared, const RecordOptions& options, Course& c
       user_symbols_({.inlines = options.inlines}),
       processes_(user_symbols_, options.threads),
       recorder_(prepared.symbols ? &*prepared.symbols : nullptr, user_symbols_, processes_) {
+  if (options.clients) recorder_.know_clients(kernel_.clients());
   recorder_.fetch_stacks_by([this](uint64_t number) { return fetch_stack(number); });
   select_processes(processes_, options.target,
                    prepared.child ? static_cast<uint32_t>(prepared.child->pid()) : 0);

@@ -22,6 +22,7 @@ Result<> make_tables(Prepared& prepared) {
     return maps.put(file, table.blocks(), [&table](auto blocks) { table.lay_out(blocks); });
   };
   sink.remove = [&maps](uint64_t file) { maps.remove(file); };
+  sink.used = [&maps](uint64_t file) { return maps.used(file); };
   prepared.tables = std::make_unique<TableMaker>(std::move(sink), most_bytes);
   prepared.mappings.tell([&tables = *prepared.tables](const Mappings::Code& code) {
     if (code.pid != static_cast<uint32_t>(::getpid()))
@@ -58,7 +59,8 @@ Result<std::unique_ptr<Prepared>> prepare(RecordOptions& options) {
                          .hooks = options.hooks,
                          .measure = options.measure,
                          .mappings = true,
-                         .unwind = !options.measure && !std::getenv("PKPROF_NO_UNWIND")};
+                         .unwind = !options.measure && !std::getenv("PKPROF_NO_UNWIND"),
+                         .clients = options.clients};
   if (options.calls) {
     side.calls = find_call_facilities(*facts);
     if (!side.calls.any()) return fail("counting calls: " + side.calls.refused);

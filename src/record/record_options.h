@@ -38,6 +38,7 @@ struct RecordOptions {
   // What pkprof may take of any CPU's time, all told. Above it the recording is watched in windows.
   double budget = 0.05;
   bool threads = false;  // label threads as well as processes
+  uint32_t clients = 0;  // charge servers' time to their clients, too: enum pk_clients_wanted
   bool hooks = true;     // false: sampler alone (for benchmarks of the hooks' cost)
   // Of processes that are not wanted by name, too: what the kernel did for them.
   bool stacks_of_others = false;

@@ -11,8 +11,8 @@ namespace {
 
 constexpr GroupId no_group = UINT32_MAX;
 
-constexpr std::array<std::string_view, 7> by_names = {"pid",    "thread",    "comm", "exe",
-                                                      "cgroup", "container", "unit"};
+constexpr std::array<std::string_view, every_by.size()> by_names = {
+    "pid", "thread", "comm", "exe", "cgroup", "container", "unit", "client"};
 
 constexpr std::array<std::string_view, 6> kind_names = {"special",        "member", "any thread",
                                                         "kernel threads", "none",   "unknown"};
@@ -95,7 +95,8 @@ GroupId Groups::special(LabelKind kind, LabelId label) {
 
 GroupId Groups::of(LabelId id, uint32_t thread, bool keep) {
   const Label& label = profile_.labels()[id];
-  if (label.kind != LabelKind::process) return special(label.kind, id);
+  if (label.kind != LabelKind::process && label.kind != LabelKind::remote)
+    return special(label.kind, id);
   if (!is_selected(label, pids_) && !(keep && by_ == By::pid))
     return special(LabelKind::other, left_out);
   if (by_ == By::thread) return group_of_process(id, thread);
@@ -152,6 +153,7 @@ std::string group_title(const Profile& profile, By by, const Group& group) {
       break;
   }
   if (by != By::pid && by != By::thread) return group.name;
+  if (label.kind == LabelKind::remote) return label.name();
   return (group.name.empty() ? label.comm : group.name) + "[" + id_text(profile, by, group) + "]";
 }
 
@@ -162,8 +164,8 @@ std::string id_text(const Profile& profile, By by, const Group& group) {
 }
 
 bool is_selected(const Label& label, std::span<const uint32_t> pids) {
-  return label.kind == LabelKind::process &&
-         (pids.empty() || std::ranges::find(pids, label.pid) != pids.end());
+  if (pids.empty()) return label.kind == LabelKind::process || label.kind == LabelKind::remote;
+  return label.kind == LabelKind::process && std::ranges::find(pids, label.pid) != pids.end();
 }
 
 bool has_threads(const Profile& profile) {

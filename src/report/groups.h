@@ -16,9 +16,10 @@
 
 namespace pkprof {
 
-enum class By : uint8_t { pid = 0, thread, comm, exe, cgroup, container, unit };
+// `client` is of reports alone, which see to it first: charge_as_asked().
+enum class By : uint8_t { pid = 0, thread, comm, exe, cgroup, container, unit, client };
 inline constexpr std::array every_by = {By::pid,    By::thread,    By::comm, By::exe,
-                                        By::cgroup, By::container, By::unit};
+                                        By::cgroup, By::container, By::unit, By::client};
 [[nodiscard]] std::string_view to_string(By by);
 [[nodiscard]] std::optional<By> by_from_string(std::string_view name);
 
@@ -80,7 +81,8 @@ class Groups {
 [[nodiscard]] std::string id_text(const Profile& profile, By by, const Group& group);
 [[nodiscard]] std::string group_title(const Profile& profile, By by, const Group& group);
 
-// Whether a label is a process to be shown: one of `pids`, or any when there are none.
+// Whether a label is to be shown as a row: one of the processes `pids` or, when there are none, any
+// process, and a client on another machine.
 [[nodiscard]] bool is_selected(const Label& label, std::span<const uint32_t> pids);
 
 // Whether any sample says which thread ran.

@@ -4,6 +4,35 @@
 #include "report/degraded.h"
 
 namespace pkprof {
+namespace {
+
+// A process by its pid, a client on another machine by its address.
+Json party_of(const Label& label) {
+  if (label.kind == LabelKind::process) return label.pid;
+  return label.name();
+}
+
+}  // namespace
+
+Json for_clients(const Profile& profile, const Server& server) {
+  Json clients = Json::array();
+  for (const ClientRow& row : server.clients) {
+    if (row.client == 0) continue;
+    const Client& client = profile.clients()[row.client];
+    Json to = {{"client", party_of(profile.labels()[client.label])},
+               {"comm", profile.labels()[client.label].comm},
+               {"user_ns", row.user_ns},
+               {"own_ns", row.own_ns},
+               {"async_ns", row.async_ns}};
+    Json& via = to["via"] = Json::array();
+    for (const LabelId id : client.via) via.push_back(party_of(profile.labels()[id]));
+    Json& rules = to["rules"] = Json::object();
+    for (int i = 1; i < client_rule_count; ++i)
+      if (row.rules[i]) rules[std::string(to_string(static_cast<ClientRule>(i)))] = row.rules[i];
+    clients.push_back(std::move(to));
+  }
+  return clients;
+}
 
 Json json_header(const Profile& profile, std::string_view schema, By by) {
   const Meta& meta = profile.meta;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all JSON reports begin with, and how they are written. Private to src/report: others would
+// What JSON reports have in common, and how they are written. Private to src/report: others would
 // have to read the library's headers.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "model/profile.h"
+#include "report/clients.h"
 #include "report/groups.h"
 
 namespace pkprof {
@@ -16,6 +17,9 @@ using Json = nlohmann::ordered_json;
 
 // What is true of the whole recording.
 [[nodiscard]] Json json_header(const Profile& profile, std::string_view schema, By by);
+
+// What a server did for its clients, one by one.
+[[nodiscard]] Json for_clients(const Profile& profile, const Server& server);
 
 // One line of ASCII, with a newline. Invalid UTF-8 becomes U+FFFD.
 [[nodiscard]] std::string json_line(const Json& object);

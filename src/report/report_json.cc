@@ -2,6 +2,10 @@
 // See report_json.h. Keys in the order of the contract.
 #include "report/report_json.h"
 
+#include <map>
+#include <utility>
+
+#include "report/clients.h"
 #include "report/json_header.h"
 #include "report/ledger.h"
 
@@ -41,7 +45,9 @@ void put_times(const LedgerRow& row, bool grouped, Json& to) {
   to["basis"] = std::move(basis);
 }
 
-Json process_to_json(const Profile& profile, const LedgerRow& row) {
+using Servers = std::map<LabelId, Server>;
+
+Json process_to_json(const Profile& profile, const LedgerRow& row, const Servers& servers) {
   const Label& label = profile.labels()[row.label];
   Json to = {
       {"pid", label.pid}, {"comm", label.comm}, {"exe", label.exe}, {"cgroup", label.cgroup}};
@@ -50,6 +56,8 @@ Json process_to_json(const Profile& profile, const LedgerRow& row) {
   const Container container = container_of(label);
   if (!container.id.empty()) to["container"] = container_to_json(container);
   put_times(row, false, to);
+  if (const auto server = servers.find(row.label); server != servers.end())
+    to["for_clients"] = for_clients(profile, server->second);
   return to;
 }
 
@@ -92,6 +100,8 @@ Json party_to_json(const Profile& profile, const Ledger& ledger,
       return "UNCLAIMED";
     case LabelKind::steal:
       return "STEAL";
+    case LabelKind::remote:
+      return label.name();
   }
   return "OTHER";
 }
@@ -107,8 +117,12 @@ std::string report_json(const Profile& profile, const ReportOptions& options) {
   Json report = json_header(profile, "pkprof.report/1", options.by);
   std::vector<size_t> place_of(ledger.groups.size());
   if (options.by == By::pid) {
+    Servers servers;
+    for (Server& server : servers_of(profile, options.pids))
+      servers.emplace(server.label, std::move(server));
     Json& rows = report["processes"] = Json::array();
-    for (const LedgerRow& row : ledger.processes) rows.push_back(process_to_json(profile, row));
+    for (const LedgerRow& row : ledger.processes)
+      rows.push_back(process_to_json(profile, row, servers));
   } else {
     report["by"] = to_string(options.by);
     Json& rows = report["groups"] = Json::array();

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "report/clients.h"
+
 namespace pkprof::top {
 
 View::View(const ViewOptions& options) : options_(options) {
-  table_options_.by = options.by;
+  by_client_ = options.by == By::client;
+  table_options_.by = by_client_ ? By::pid : options.by;
   table_options_.unicode = options.unicode;
   if (options_.by == By::thread) options_.threads = true;
 }
@@ -15,12 +18,21 @@ View::View(const ViewOptions& options) : options_(options) {
 void View::show(Profile profile) {
   if (frozen_) return;
   table_.reset();  // it refers to the old one
-  profile_ = std::make_unique<const Profile>(std::move(profile));
+  recorded_ = std::make_unique<const Profile>(std::move(profile));
   rebuild();
 }
 
+bool View::has_clients() const {
+  return recorded_ && recorded_->clients().size() > 1;
+}
+
 void View::rebuild() {
-  if (profile_) table_ = std::make_unique<const Table>(*profile_, table_options_);
+  if (!recorded_) return;
+  table_.reset();
+  // Of what is owned elsewhere nothing is to be freed.
+  profile_ = by_client_ ? std::make_shared<const Profile>(charged_to_clients(*recorded_))
+                        : std::shared_ptr<const Profile>(std::shared_ptr<void>(), recorded_.get());
+  table_ = std::make_unique<const Table>(*profile_, table_options_);
 }
 
 std::optional<size_t> View::row_named(const std::string& key) const {
@@ -115,9 +127,10 @@ View::Ask View::press_text(const std::string& text) {
       break;
     case 'g': {
       // Threads have a key of their own, since they are to be recorded.
-      auto next = (static_cast<size_t>(table_options_.by) + 1) % every_by.size();
-      if (every_by[next] == By::thread && !options_.threads) ++next;
-      group_by(every_by[next]);
+      auto next = static_cast<size_t>(by_client_ ? By::client : table_options_.by) + 1;
+      if (next < every_by.size() && every_by[next] == By::thread && !options_.threads) ++next;
+      if (next < every_by.size() && every_by[next] == By::client && !has_clients()) ++next;
+      group_by(every_by[next % every_by.size()]);
       break;
     }
     case 'k':
@@ -202,7 +215,8 @@ void View::sort_by(int step) {
 }
 
 void View::group_by(By by) {
-  table_options_.by = by;
+  by_client_ = by == By::client;
+  table_options_.by = by_client_ ? By::pid : by;
   selected_.clear();
   position_ = first_ = 0;
   page_ = Page::list;

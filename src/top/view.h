@@ -29,8 +29,8 @@ class View {
   void show(Profile profile);
   // A word on the screen until the next key.
   void say(std::string message) { message_ = std::move(message); }
-  // What is on the screen, or null.
-  [[nodiscard]] const Profile* shown() const { return profile_.get(); }
+  // What is on the screen, as it was recorded, or null.
+  [[nodiscard]] const Profile* shown() const { return recorded_.get(); }
   [[nodiscard]] bool wants_threads() const { return options_.threads; }
 
   // What a key asks of those who know more than the screen. `record`: it is to be recorded anew,
@@ -51,6 +51,7 @@ class View {
   void group_by(By by);
   Ask toggle_threads();
   void rebuild();
+  [[nodiscard]] bool has_clients() const;
   [[nodiscard]] std::optional<size_t> row_named(const std::string& key) const;
   [[nodiscard]] std::optional<size_t> selected_row() const;
 
@@ -64,7 +65,10 @@ class View {
 
   ViewOptions options_;
   TableOptions table_options_;
-  std::unique_ptr<const Profile> profile_;
+  std::unique_ptr<const Profile> recorded_;
+  // The same, or what servers did is charged to their clients.
+  std::shared_ptr<const Profile> profile_;
+  bool by_client_ = false;
   std::unique_ptr<const Table> table_;
   Page page_ = Page::list;
   bool frozen_ = false;

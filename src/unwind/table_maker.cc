@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "pkprof/user_abi.h"
 #include "symbol/elf_reading.h"
 
@@ -163,36 +165,39 @@ bool TableMaker::make_if_it_can(const CodeFile& file) try {
 void TableMaker::make(const CodeFile& file) {
   Table table = read(file, reader_);
   if (!file.number) return;
-  Counts more;
+  bool unreadable = false;
   const auto bytes_of = [](const Table& of) { return of->blocks() * sizeof(pk_unwind_block); };
   if (!table || bytes_of(table) > most_bytes_) {  // no one file takes all others' room
-    more.unreadable = 1;
+    unreadable = true;
     table = std::make_shared<const UnwindTable>();
   }
   const uint64_t bytes = bytes_of(table);
-  uint64_t all = counts().bytes + bytes;
-  while ((all > most_bytes_ || made_.size() >= PK_UNWIND_FILES) && !made_.empty()) {
-    sink_.remove(made_.front().number);
-    forget(made_.front().number);
-    all -= made_.front().bytes;
-    made_.pop_front();
-    ++more.removed;
-  }
+  make_room(bytes);
   put(file.number, std::move(table));
-  made_.push_back({file.number, bytes});
-  more.files = 1;
+  made_.push_back({file.number, bytes, monotonic_ns()});
   const std::scoped_lock lock(mutex_);
-  counts_.files += more.files;
-  counts_.files -= more.removed;
-  counts_.removed += more.removed;
-  counts_.unreadable += more.unreadable;
-  counts_.bytes = all;
+  ++counts_.files;
+  counts_.bytes += bytes;
+  counts_.unreadable += unreadable ? 1 : 0;
 }
 
-// It may be wanted again.
-void TableMaker::forget(uint64_t number) {
-  const std::scoped_lock lock(mutex_);
-  met_.erase(number);
+// Those that were searched least lately go.
+void TableMaker::make_room(uint64_t bytes) {
+  uint64_t all = counts().bytes + bytes;
+  if (all <= most_bytes_ && made_.size() < PK_UNWIND_FILES) return;
+  for (Made& table : made_) table.used = std::max(table.used, sink_.used(table.number));
+  std::ranges::sort(made_, std::greater{}, &Made::used);
+  for (; !made_.empty() && (all > most_bytes_ || made_.size() >= PK_UNWIND_FILES);
+       made_.pop_back()) {
+    const Made& table = made_.back();
+    sink_.remove(table.number);
+    all -= table.bytes;
+    const std::scoped_lock lock(mutex_);
+    met_.erase(table.number);  // it may be wanted again
+    counts_.bytes -= table.bytes;
+    --counts_.files;
+    ++counts_.removed;
+  }
 }
 
 // Programs see a table at once. That none sees the map without it takes some ten milliseconds to be

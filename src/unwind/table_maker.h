@@ -14,6 +14,7 @@
 #include <thread>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "symbol/reader_thread.h"
@@ -36,6 +37,7 @@ class TableMaker {
   struct Sink {
     std::function<Result<>(uint64_t file, const UnwindTable&)> put;
     std::function<void(uint64_t file)> remove;
+    std::function<uint64_t(uint64_t file)> used;  // ktime of the last search, ns; 0: none yet
   };
   struct Counts {
     uint64_t files = 0;       // that have tables,
@@ -45,7 +47,8 @@ class TableMaker {
     uint64_t refused = 0;     // that the kernel had no room for
   };
 
-  // The tables together have no more bytes than that; the oldest make room.
+  // The tables together have no more bytes than that; those searched least lately
+  // make room.
   TableMaker(Sink sink, uint64_t most_bytes);
   ~TableMaker();
   TableMaker(const TableMaker&) = delete;
@@ -65,7 +68,7 @@ class TableMaker {
   void make(const CodeFile& file);
   Table read(const CodeFile& file, ReaderThread& reader);
   void put(uint64_t number, Table table);
-  void forget(uint64_t number);
+  void make_room(uint64_t bytes);
 
   Sink sink_;
   const uint64_t most_bytes_;
@@ -74,8 +77,9 @@ class TableMaker {
   struct Made {
     uint64_t number;
     uint64_t bytes;
+    uint64_t used;  // ktime, as far as was asked
   };
-  std::deque<Made> made_;
+  std::vector<Made> made_;
   std::deque<std::future<void>> puts_;  // that are being waited for
 
   mutable std::mutex mutex_;

@@ -141,7 +141,7 @@ void sleep_until_ns(uint64_t when) {
 
 void burn_us(uint64_t us) {
   timespec t = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   const auto in_ns = [](const timespec& s) {
     return static_cast<uint64_t>(s.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(s.tv_nsec);
   };
@@ -149,7 +149,7 @@ void burn_us(uint64_t us) {
   volatile uint64_t sink = 0;
   while (in_ns(t) < end) {
     for (int i = 0; i < 10'000; ++i) sink = sink + static_cast<uint64_t>(i);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   }
 }
 

@@ -50,7 +50,7 @@ void print_result(nlohmann::ordered_json result);
 // Sleeps until the monotonic time given, or until stopped.
 void sleep_until_ns(uint64_t when);
 
-// Burns `us` microseconds of CPU time of this process in user space.
+// Burns `us` microseconds of CPU time of this thread in user space.
 void burn_us(uint64_t us);
 
 // What a worker process counts, as it goes; in memory shared with the first process, and with

@@ -58,6 +58,7 @@ class PartsMaker {
     const Label& label = profile_.labels()[id];
     switch (label.kind) {
       case LabelKind::process:
+      case LabelKind::remote:
         return is_selected(label, pids_) ? first_process + id : uint32_t{other_scope};
       case LabelKind::kernel:
         return kernel_scope;

@@ -58,6 +58,7 @@ void KernelObject::choose(const KernelFacts& facts) {
     if (refused.contains(hook.program) || !hook_exists(hook, facts)) continue;
     if (hook.group == HookGroup::measure && !options.measure) continue;
     if (hook.group == HookGroup::calls && !options.calls.any()) continue;
+    if (hook.group == HookGroup::clients && !options.clients) continue;
     if (ways.try_emplace(hook.need, hook.way).first->second == hook.way) hooks.push_back(&hook);
   }
 }
@@ -109,6 +110,19 @@ void KernelObject::tell_mappings() {
                            std::min(std::bit_ceil(2 * cpus) * 4 * ring_bytes, most));
 }
 
+void KernelObject::tell_clients() {
+  pkprof_bpf* s = skeleton.get();
+  s->rodata->config.clients = options.clients;
+  if (!options.clients) {
+    for (bpf_map* map : {s->maps.workers, s->maps.clients, s->maps.flows, s->maps.ends})
+      bpf_map__set_autocreate(map, false);
+    return;
+  }
+  bpf_map__set_max_entries(s->maps.workers, PK_WORKERS);
+  bpf_map__set_max_entries(s->maps.clients, PK_CLIENTS);
+  bpf_map__set_max_entries(s->maps.flows, PK_FLOWS);
+}
+
 void KernelObject::tell_facts(const KernelFacts& facts) {
   auto& config = skeleton->rodata->config;
   config.runqueues = facts.percpu_offset("runqueues");
@@ -158,6 +172,7 @@ Result<> KernelObject::try_to_load(const KernelFacts& facts, const TablePair& co
   if (!numbers) return std::unexpected(numbers.error());
   s->rodata->config.pid_namespace = *numbers;
   s->rodata->config.calls = options.calls.any();
+  tell_clients();
   if (options.calls.any()) {
     bpf_map__set_max_entries(s->maps.calls, cpus * PK_CALL_SLOTS);
     bpf_map__set_max_entries(s->maps.waiting_calls, cpus);
@@ -219,6 +234,7 @@ Result<> KernelObject::open_pinned(const std::string& dir, const KernelFacts& fa
   if (auto r = open(facts, types); !r) return r;
   if (auto r = share_memory_with_debox(); !r) return r;
   tell_mappings();
+  tell_clients();
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, skeleton->obj) {
     if (!bpf_map__autocreate(map)) continue;

@@ -86,6 +86,7 @@ class KernelObject {
   Result<> try_to_load(const KernelFacts& facts, const TablePair& counts, const TablePair& stacks);
   Result<> share_memory_with_debox();
   void tell_mappings();
+  void tell_clients();
   void tell_facts(const KernelFacts& facts);
   [[nodiscard]] bool is_wanted(const bpf_program* program) const;
 };

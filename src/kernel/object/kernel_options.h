@@ -25,6 +25,7 @@ struct KernelSideOptions {
   bool measure = false;   // all of the time by entry and exit, and no user stacks
   bool mappings = false;  // mapped() is read: programs, and what sampled processes have mapped
   bool unwind = false;    // and tables are made of the files that those have mapped
+  uint32_t clients = 0;   // servers' time is charged to their clients: enum pk_clients_wanted
   DeboxMemory debox;      // where DeBox is on
   CallFacilities calls;   // by which calls of functions are to be counted, if they are
 };

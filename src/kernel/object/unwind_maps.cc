@@ -40,4 +40,13 @@ void UnwindMaps::remove(uint64_t file) const {
   bpf_map_delete_elem(bpf_map__fd(object_.skeleton->maps.unwind_tables), &file);
 }
 
+uint64_t UnwindMaps::used(uint64_t file) const {
+  uint32_t id = 0;
+  if (bpf_map_lookup_elem(bpf_map__fd(object_.skeleton->maps.unwind_tables), &file, &id)) return 0;
+  const Fd table(bpf_map_get_fd_by_id(id));
+  constexpr uint32_t head = 0;
+  pk_unwind_block block{};
+  return bpf_map_lookup_elem(table.get(), &head, &block) ? 0 : block.word[PK_HEAD_USED];
+}
+
 }  // namespace pkprof

@@ -21,10 +21,12 @@ class UnwindMaps {
   // Whether this recording's user stacks are unwound by them.
   [[nodiscard]] bool wanted() const;
   // A table for the file of this number: `fill` writes its blocks. Waits until programs can see it,
-  // some ten milliseconds. May be called from a thread of its own, as may the other.
+  // some ten milliseconds. May be called from a thread of its own, as may the others.
   using Fill = std::function<void(std::span<pk_unwind_block>)>;
   [[nodiscard]] Result<> put(uint64_t file, size_t blocks, const Fill& fill) const;
   void remove(uint64_t file) const;
+  // When a rule was last looked for in the file's table: ktime, ns; 0: never, or there is none.
+  [[nodiscard]] uint64_t used(uint64_t file) const;
   [[nodiscard]] int unfinished() const;  // the ring of pk_unfinished
 
  private:

@@ -184,6 +184,30 @@ void timeline_from_json(const Json& from, MetaComment& to) {
   }
 }
 
+Json client_to_json(const Client& client) {
+  return Json::array({client.label, to_string(client.rule), client.via});
+}
+
+// The first is none, which the file does not have.
+void clients_from_json(const Json& from, MetaComment& to) {
+  constexpr size_t max_way = 64;
+  const auto label = [&](const Json& of) {
+    const uint64_t n = number_of(of, "a client", UINT32_MAX);
+    if (n >= to.labels.size()) throw BadComment{"a client leads nowhere"};
+    return static_cast<LabelId>(n);
+  };
+  to.clients.emplace_back();
+  for (const Json& entry : get_array(from, "clients")) {
+    if (!entry.is_array() || entry.size() != 3 || !entry[2].is_array() || entry[2].size() > max_way)
+      throw BadComment{"clients is not made of label, rule and way"};
+    const auto rule = client_rule_from_string(text_of(entry[1], "a client's rule"));
+    if (!rule) throw BadComment{"a client by an unknown rule; use a newer pkprof"};
+    Client client{.label = label(entry[0]), .rule = *rule};
+    for (const Json& via : entry[2]) client.via.push_back(label(via));
+    to.clients.push_back(std::move(client));
+  }
+}
+
 MetaComment from_json(const Json& from) {
   if (!from.is_object()) throw BadComment{"not an object"};
   const std::string version = get_text(from, "schema");
@@ -199,6 +223,7 @@ MetaComment from_json(const Json& from) {
     comment.names.push_back(name->get<std::string>());
   }
   timeline_from_json(from, comment);
+  clients_from_json(from, comment);
   for (const Json& entry : get_array(from, "frame_kinds")) {
     if (!entry.is_array() || entry.size() != 2)
       throw BadComment{"frame_kinds is not made of pairs"};
@@ -272,6 +297,8 @@ std::string encode_comment(const MetaComment& comment) {
     for (const auto& [mapping, vaddr] : comment.vaddrs)
       vaddrs.push_back(Json::array({mapping, vaddr}));
   }
+  for (size_t i = 1; i < comment.clients.size(); ++i)
+    to["clients"].push_back(client_to_json(comment.clients[i]));
   if (!comment.timeline.empty()) {
     Json& sources = to["timeline_sources"] = Json::array();
     for (const std::string& source : comment.timeline_sources)

@@ -65,8 +65,9 @@ class Decoder {
   const RawFile file_;
   Profile profile_;
   MetaComment comment_;
-  std::vector<LabelId> labels_;  // by position in comment_.labels
-  IndexTable label_names_;       // positions in comment_.names
+  std::vector<LabelId> labels_;    // by position in comment_.labels
+  std::vector<ClientId> clients_;  // by position in comment_.clients
+  IndexTable label_names_;         // positions in comment_.names
   // From the file's positions to the Profile's ids; `unknown` while not looked up.
   std::vector<StringId> string_ids_;
   std::vector<LabelId> label_ids_;
@@ -106,6 +107,11 @@ void Decoder::read_comment() {
     require(label_names_.find(hash, same) == IndexTable::none, "two labels have the same name");
     label_names_.insert(hash, static_cast<uint32_t>(i));
     labels_.push_back(profile_.label(comment_.labels[i]));
+  }
+  for (Client client : comment_.clients) {
+    client.label = labels_[client.label];
+    for (LabelId& via : client.via) via = labels_[via];
+    clients_.push_back(profile_.client(client));
   }
   std::vector<StringId> sources;
   sources.reserve(comment_.timeline_sources.size());
@@ -267,6 +273,9 @@ SampleKey Decoder::key_of_sample() {
       require(label.num <= UINT32_MAX, "a thread id is out of range");
       uint32_t& thread = name == key_thread ? key.thread : key.served_thread;
       thread = static_cast<uint32_t>(label.num);
+    } else if (name == key_client_number) {
+      require(label.num < clients_.size(), "a sample names a client that is not in its table");
+      key.client = clients_[label.num];
     }
   }
   require(key.ran_on != unknown && key.served != unknown,

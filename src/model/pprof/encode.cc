@@ -98,6 +98,7 @@ class Encoder {
   std::array<int64_t, basis_count> basis_ids_{};
   int64_t ran_on_ = 0, served_ = 0, source_ = 0, basis_ = 0, cgroup_ = 0, container_ = 0;
   int64_t thread_ = 0, served_thread_ = 0;
+  int64_t client_ = 0, client_rule_ = 0, client_number_ = 0;
   std::vector<uint64_t> scratch_;
 };
 
@@ -114,6 +115,11 @@ void Encoder::prepare() {
   container_ = strings_.add(key_container);
   thread_ = strings_.add(key_thread);
   served_thread_ = strings_.add(key_served_thread);
+  if (profile_.clients().size() > 1) {
+    client_ = strings_.add(key_client);
+    client_rule_ = strings_.add(key_client_rule);
+    client_number_ = strings_.add(key_client_number);
+  }
   for (int i = 0; i < basis_count; ++i)
     basis_ids_[i] = strings_.add(to_string(static_cast<Basis>(i)));
   for (const std::string& name : names_) label_ids_.push_back(strings_.add_escaped(name));
@@ -179,6 +185,11 @@ void Encoder::put_sample(const SampleKey& key, const SampleValue& value) {
   put_label(to, container_, label_field::str, container_ids_[key.served]);
   put_label(to, thread_, label_field::num, key.thread);
   put_label(to, served_thread_, label_field::num, key.served_thread);
+  if (key.client == 0) return;
+  const Client& client = profile_.clients()[key.client];
+  put_label(to, client_, label_field::str, label_ids_[client.label]);
+  put_label(to, client_rule_, label_field::str, strings_.add(to_string(client.rule)));
+  put_label(to, client_number_, label_field::num, key.client);
 }
 
 // What is empty or zero is left out: that is how pprof says it.
@@ -270,6 +281,7 @@ std::string Encoder::comment() const {
     const uint64_t vaddr = profile_.mappings()[i].vaddr;
     if (vaddr != no_vaddr) comment.vaddrs.push_back({i + 1, vaddr});
   }
+  comment.clients = profile_.clients();
   for (const auto& [thread, name] : profile_.thread_names())
     comment.threads.push_back({names_[thread.first], thread.second, name});
   std::unordered_map<StringId, uint32_t> sources;

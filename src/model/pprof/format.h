@@ -68,6 +68,9 @@ inline constexpr std::string_view key_cgroup = "cgroup";
 inline constexpr std::string_view key_container = "container";
 inline constexpr std::string_view key_thread = "thread";
 inline constexpr std::string_view key_served_thread = "served-thread";
+inline constexpr std::string_view key_client = "client";
+inline constexpr std::string_view key_client_rule = "client-rule";
+inline constexpr std::string_view key_client_number = "client-number";
 
 // The function of the one frame that stands for an empty stack.
 inline constexpr std::string_view no_stack = "[no stack]";
@@ -109,6 +112,7 @@ struct MetaComment {
     uint64_t vaddr = 0;
   };
   std::vector<VaddrOf> vaddrs;
+  std::vector<Client> clients;  // of `labels`, by position
   struct Cell {
     uint32_t slot = 0;
     uint32_t ran_on = 0;  // of `labels`

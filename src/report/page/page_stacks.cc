@@ -11,7 +11,7 @@ namespace pkprof {
 namespace {
 
 // Nodes by their parent and function.
-class Tree {
+class StackTree {
  public:
   uint32_t child(uint32_t parent, FunctionId function) {
     const uint64_t hash = hash_words(hash_seed(), {static_cast<uint64_t>(parent) << 32 | function});
@@ -77,7 +77,7 @@ void sum_up_small(PageStacks& stacks, size_t most) {
   std::ranges::nth_element(order, last, std::greater());
   stacks.small_ns = *last + 1;
   stacks.small = static_cast<FunctionId>(stacks.functions.functions.size());
-  Tree kept;
+  StackTree kept;
   std::vector<uint32_t> place_of(stacks.nodes.size());
   for (size_t i = 1; i < stacks.nodes.size(); ++i) {
     const PageNode& node = stacks.nodes[i];
@@ -106,7 +106,7 @@ bool PageSample::is_like(const PageSample& other) const {
 PageStacks page_stacks(const Profile& profile, size_t most_nodes) {
   PageStacks stacks;
   stacks.functions = functions_of(profile);
-  Tree tree;
+  StackTree tree;
   constexpr uint32_t not_known = UINT32_MAX;
   std::vector<uint32_t> node_of(profile.stack_count(), not_known);
   Samples samples;

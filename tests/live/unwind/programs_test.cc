@@ -145,6 +145,30 @@ TEST_F(UnwindProgramsTest, Postgres) {
   expect({"postgres"}, 0.99, 0.97);
 }
 
+// A daemon of long standing, with /run and /var/log of its own, and somebody who logs.
+TEST_F(UnwindProgramsTest, Journald) {
+  const char* journald = "/lib/systemd/systemd-journald";
+  if (access(journald, X_OK) != 0) GTEST_SKIP() << "needs systemd";
+  start({"unshare", "-m", "bash", "-c",
+         std::string("mount -t tmpfs tmpfs /run && mount -t tmpfs -o size=64m tmpfs /var/log && "
+                     "mkdir -p /run/systemd/journal /run/log || exit 1\n"
+                     "trap 'kill $(jobs -p)' TERM\n") +
+             journald + " &\n" + R"(/usr/bin/python3 -c '
+import socket, time
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+while True:
+  try: s.connect("/run/systemd/journal/socket"); break
+  except OSError: time.sleep(0.05)
+n = 0
+while True:
+  s.send(b"MESSAGE=line %d\nPRIORITY=6\n" % n)
+  n += 1
+' &
+wait)"});
+  std::this_thread::sleep_for(2s);
+  expect({"systemd-journal"}, 0.99);
+}
+
 TEST_F(UnwindProgramsTest, Git) {
   NEED("git");
   // 300 commits, each of which changes a file.

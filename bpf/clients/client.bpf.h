@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * For which client does a thread work? (pkprof --clients)
+ *
+ * A connection has an active end, which asks, and a passive one, which answers. Who takes a message at
+ * the passive end works for its sender from then on. Who takes one at the active end has an answer, and
+ * goes on with the work that the question was sent for. So answers need no notes, and a server that
+ * asks another comes back to its own client.
+ *
+ * The sender notes for whom a message is: for itself or, where it works for a client, for that client,
+ * by way of itself. Notes of TCP and UDP lie under the two ends' addresses, those of Unix sockets under
+ * the sender's socket.
+ *
+ * All of this is compiled in and left out by the verifier where config.clients is 0.
+ */
+#ifndef PKPROF_CLIENT_BPF_H
+#define PKPROF_CLIENT_BPF_H
+
+#include "core/state.bpf.h"
+
+enum { PK_NEAR = 4 /* places in a row where something may lie */ };
+
+/* What a thread that sleeps waits for, as far as that says what it will work on. */
+enum pk_waits {
+	PK_WAITS_NOT = 0,
+	PK_WAITS_WORK, /* for whatever comes next, from whoever wakes it */
+	PK_WAITS_PIPE, /* for what is written to a pipe */
+};
+
+/* What a thread did last, as far as that tells whom it works for. */
+enum pk_client_event { PK_EVENT_NONE = 0, PK_EVENT_WOKEN, PK_EVENT_TAKES, PK_EVENT_ANSWERS };
+
+/* A sample since then: it is counted, and may turn out to be another client's. */
+struct pk_held {
+	struct pk_key key; /* under which it is counted */
+	__u64 ns;
+	__u32 samples;
+	__u32 pad;
+};
+
+enum { PK_HELD = 3 };
+
+/* A thread at work. What two threads write to one place is lost: it works for itself then. */
+struct pk_worker {
+	__u64 thread;  /* which one: its number and its start */
+	__u32 client;  /* for which it works; 0: for itself */
+	__u32 own;     /* its process, as a client of others; 0: not looked for yet */
+	__u32 arrived; /* client of the message of a Unix socket that is being copied to it */
+	__u32 window;  /* of the hooks in which this was noted */
+	__u8 rule;     /* enum pk_client_rule */
+	__u8 last;     /* enum pk_client_event */
+	__u8 held;     /* of .sample */
+	__u8 pad;
+	/* Samples of user code between two takings of different clients, and between two answers. */
+	__u16 between_takes;
+	__u16 between_answers;
+	struct pk_held sample[PK_HELD];
+};
+
+/* For whom the last message over a connection was. */
+struct pk_flow {
+	__u64 number; /* 0: the place is free */
+	__u64 sender; /* the socket that sent it, */
+	__u64 before; /* and the one that was it before that */
+	__u32 client;
+	__u32 several; /* sockets send by turns under this number: two networks have the same addresses */
+};
+
+enum pk_role { PK_ROLE_UNKNOWN = 0, PK_ROLE_ACTIVE, PK_ROLE_PASSIVE };
+
+/* A socket, as one end of a connection. */
+struct pk_end {
+	__u64 flow;   /* number of the connection's pk_flow; 0: each message has one of its own */
+	__u32 client; /* for which the sender worked when it sent last; active ends only */
+	__u32 window; /* in which that was */
+	__u32 remote; /* the client at the other end, if that is on another machine */
+	__u32 next;   /* of the datagram that is read next, see pk_next_datagram() */
+	__u8 role;    /* enum pk_role */
+	__u8 pad[7];
+};
+
+#define PK_NEXT_KNOWN (1U << PK_CLIENT_RULE_SHIFT)
+
+struct workers_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* PK_WORKERS where it is wanted */
+	__type(key, __u32);
+	__type(value, struct pk_worker);
+};
+
+struct clients_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* PK_CLIENTS */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct pk_client);
+};
+
+struct flows_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* PK_FLOWS */
+	__type(key, __u32);
+	__type(value, struct pk_flow);
+};
+
+struct ends_map {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct pk_end);
+};
+
+extern struct workers_map workers SEC(".maps");
+extern struct clients_map clients SEC(".maps");
+extern struct flows_map flows SEC(".maps");
+extern struct ends_map ends SEC(".maps");
+
+static __always_inline void pk_begin_worker(struct pk_worker *worker, __u64 thread)
+{
+	worker->client = 0;
+	worker->own = 0;
+	worker->arrived = 0;
+	worker->rule = 0;
+	worker->last = PK_EVENT_NONE;
+	worker->held = 0;
+	worker->between_takes = 0;
+	worker->between_answers = 0;
+	worker->window = window;
+	worker->thread = thread;
+}
+
+/* A thread's own place; NULL: nothing is noted of it, and it is not to begin now. */
+static __always_inline struct pk_worker *pk_worker_of(struct task_struct *task, bool begin)
+{
+	__u32 place = task->pid & (PK_WORKERS - 1);
+	struct pk_worker *worker = bpf_map_lookup_elem(&workers, &place);
+	__u64 thread = task->start_boottime << 22 ^ task->pid;
+
+	if (!worker)
+		return NULL;
+	if (unlikely(worker->thread != thread || worker->window != window)) {
+		if (begin)
+			pk_begin_worker(worker, thread);
+		else
+			worker = NULL;
+	}
+	forget_value(worker); /* or the compiler asks what it was found by, and the verifier is lost */
+	return worker;
+}
+
+static __always_inline void pk_works_for(struct pk_worker *worker, __u32 client, __u8 rule)
+{
+	worker->client = client;
+	worker->rule = rule;
+}
+
+/* pk_key.client of what the task does now. */
+static __always_inline __u32 pk_client_of(struct task_struct *task)
+{
+	struct pk_worker *worker;
+
+	if (!config.clients)
+		return 0;
+	worker = pk_worker_of(task, false);
+	if (!worker || !worker->client)
+		return 0;
+	return worker->client | (__u32)worker->rule << PK_CLIENT_RULE_SHIFT;
+}
+
+/* A sample of the thread that is at work now was counted under this key. */
+int pk_hold_sample(struct pk_key *key, __u64 ns, __u32 samples);
+
+/*
+ * The current thread takes what a client has sent, or answers it: samples since the last time it did
+ * may be this one's.
+ */
+int pk_client_takes(struct pk_cpu *c, __u32 client, __u8 rule);
+int pk_client_answers(struct pk_cpu *c, __u32 client);
+
+/* For whom a message is that the current thread sends: a client's place. 0: there is no more room. */
+__u32 pk_client_of_message(struct pk_cpu *c);
+
+/* The client at an address of another machine, which lies there in the kernel's memory. */
+__u32 pk_remote_client(__u64 address, __u32 family, __u32 port);
+
+/* Notes, and finds, for whom the last message was. `sender`: its socket. */
+int pk_note_message(__u64 flow, __u64 sender, __u32 client);
+__u32 pk_noted_message(__u64 flow);
+
+#endif

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Samples whose client is known a moment later.
+ *
+ * A thread that waits for many clients wakes, looks who it is, and takes the message: all of that was
+ * for whoever sent it. And one that takes messages of several clients before it answers any works for
+ * the one whose answer it sends next, or still for the one that it took from last: servers differ.
+ * Which of both a thread does is seen from where its user code's time goes: between takings, or between
+ * answers.
+ *
+ * A sample is counted at once as what is known by then. Up to the thread's next taking or answer it is
+ * held, and may be moved to another row. So nothing is missing where that never comes.
+ */
+#include "clients/client.bpf.h"
+#include "core/code.bpf.h"
+#include "who/count.bpf.h"
+
+enum {
+	/* Numbers of system calls, as in arch/x86/entry/syscalls/syscall_64.tbl. */
+	SYS_WRITE = 1,
+	SYS_WRITEV = 20,
+	SYS_SENDFILE = 40,
+	SYS_SENDTO = 44,
+	SYS_SENDMSG = 46,
+	SYS_SENDMMSG = 307,
+	PK_MOST_BETWEEN = 1 << 12,
+};
+
+int pk_hold_sample(struct pk_key *key, __u64 ns, __u32 samples)
+{
+	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
+	__u32 at;
+
+	if (!key || !worker)
+		return 0;
+	at = worker->held;
+	if (at >= PK_HELD)
+		return 0;
+	worker->sample[at].key = *key;
+	worker->sample[at].ns = ns;
+	worker->sample[at].samples = samples;
+	worker->held = at + 1;
+	return 0;
+}
+
+static __always_inline bool pk_is_sending(const struct pk_key *key)
+{
+	if (key->kind != PK_OWN || key->compat)
+		return false;
+	switch (key->syscall) {
+	case SYS_WRITE:
+	case SYS_WRITEV:
+	case SYS_SENDFILE:
+	case SYS_SENDTO:
+	case SYS_SENDMSG:
+	case SYS_SENDMMSG:
+		return true;
+	}
+	return false;
+}
+
+/* Counts a sample under another client instead. Where its row has gone on, it stays. */
+static __noinline int pk_move_sample(struct pk_cpu *c, struct pk_held *held, __u32 client)
+{
+	struct pk_cpu *me = this_cpu();
+	struct pk_key *row = &me->scratch.row[pk_level(me)];
+	__u32 zero = 0;
+	void *table = bpf_map_lookup_elem(&counts, &zero);
+	struct pk_count *from;
+	struct pk_key *key;
+
+	if (!c || !held || !table || held->key.client == client)
+		return 0;
+	*row = held->key;
+	from = bpf_map_lookup_elem(table, row);
+	if (!from || from->ns < held->ns || from->samples < held->samples)
+		return 0;
+	__sync_fetch_and_add(&from->ns, -held->ns);
+	__sync_fetch_and_add(&from->samples, -(__u64)held->samples);
+	key = pk_fresh_key();
+	*key = held->key;
+	key->client = client;
+	return pk_count(c, key, held->ns, held->samples);
+}
+
+enum pk_move { PK_MOVE_NONE = 0, PK_MOVE_OWN, PK_MOVE_SENDING, PK_MOVE_ALL };
+
+/* Those that this is to move become the client's; none is held any more. Returns those of user code. */
+static __noinline __u32 pk_settle_held(struct pk_cpu *c, struct pk_worker *worker, __u32 client, __u32 which)
+{
+	__u32 i, user = 0;
+
+	if (!c || !worker)
+		return 0;
+	for (i = 0; i < PK_HELD; i++) {
+		struct pk_held *held = &worker->sample[i];
+
+		if (i >= worker->held)
+			break;
+		user += held->key.kind == PK_USER;
+		if (which == PK_MOVE_ALL || (which == PK_MOVE_OWN && !held->key.client) ||
+		    (which == PK_MOVE_SENDING && pk_is_sending(&held->key)))
+			pk_move_sample(c, held, client);
+	}
+	worker->held = 0;
+	return user;
+}
+
+static __always_inline void pk_add_between(struct pk_worker *worker, __u16 *between, __u32 user)
+{
+	*between += user;
+	if (*between < PK_MOST_BETWEEN)
+		return;
+	worker->between_takes /= 2;
+	worker->between_answers /= 2;
+}
+
+int pk_client_takes(struct pk_cpu *c, __u32 client, __u8 rule)
+{
+	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), true);
+	bool other;
+	__u32 user;
+
+	if (!c || !worker)
+		return 0;
+	other = worker->last == PK_EVENT_TAKES && worker->client != client;
+	if (worker->held) {
+		user = pk_settle_held(c, worker, client | (__u32)rule << PK_CLIENT_RULE_SHIFT,
+				      client ? PK_MOVE_OWN : PK_MOVE_NONE);
+		if (other)
+			pk_add_between(worker, &worker->between_takes, user);
+	}
+	pk_works_for(worker, client, rule);
+	worker->last = PK_EVENT_TAKES;
+	return 0;
+}
+
+int pk_client_answers(struct pk_cpu *c, __u32 client)
+{
+	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
+	__u32 which = PK_MOVE_SENDING, user;
+
+	if (!c || !worker || !client)
+		return 0;
+	if (worker->held) {
+		if (worker->last == PK_EVENT_ANSWERS || worker->between_answers > worker->between_takes)
+			which = PK_MOVE_ALL;
+		if (client == worker->client)
+			which = PK_MOVE_OWN;
+		user = pk_settle_held(c, worker, client | PK_CLIENT_REPLIED << PK_CLIENT_RULE_SHIFT, which);
+		if (worker->last == PK_EVENT_ANSWERS && client != worker->client)
+			pk_add_between(worker, &worker->between_answers, user);
+	}
+	if (client != worker->client)
+		pk_works_for(worker, client, PK_CLIENT_REPLIED);
+	worker->last = PK_EVENT_ANSWERS;
+	return 0;
+}

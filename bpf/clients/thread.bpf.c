@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Threads that wait, and those who wake them.
+ *
+ * A thread that waits for whatever comes next is done with what it did: it works for nobody. If one
+ * that works for a client wakes it, it works for that client from then on. Of a pipe, whoever wakes the
+ * reader is the sender. Interrupts wake for nobody: which client it is, the message will say.
+ */
+#include "clients/client.bpf.h"
+#include "core/hook.bpf.h"
+#include "core/run.bpf.h"
+#include "process/label.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+/* Numbers of system calls, as in arch/x86/entry/syscalls/syscall_64.tbl. */
+enum {
+	SYS_READ = 0,
+	SYS_POLL = 7,
+	SYS_READV = 19,
+	SYS_SELECT = 23,
+	SYS_ACCEPT = 43,
+	SYS_MSGRCV = 70,
+	SYS_FUTEX = 202,
+	SYS_EPOLL_WAIT = 232,
+	SYS_MQ_TIMEDRECEIVE = 243,
+	SYS_PSELECT6 = 270,
+	SYS_PPOLL = 271,
+	SYS_SPLICE = 275,
+	SYS_TEE = 276,
+	SYS_EPOLL_PWAIT = 281,
+	SYS_ACCEPT4 = 288,
+	SYS_IO_URING_ENTER = 426,
+	SYS_EPOLL_PWAIT2 = 441,
+	SYS_FUTEX_WAITV = 449,
+	FUTEX_WAIT_BITSET = 9, /* by which libraries wait for conditions; for locks they use FUTEX_WAIT */
+	FUTEX_CMD_MASK = 0x7f,
+	S_IFMT = 0170000,
+	S_IFIFO = 0010000,
+};
+
+static __always_inline bool pk_is_pipe(struct task_struct *task, __u64 fd)
+{
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **files = BPF_CORE_READ(table, fd), *file = NULL;
+
+	if (fd >= BPF_CORE_READ(table, max_fds) || bpf_probe_read_kernel(&file, sizeof(file), files + fd))
+		return false;
+	return (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) == S_IFIFO;
+}
+
+static __always_inline __u8 pk_waits_for(struct task_struct *task)
+{
+	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+
+	switch (regs->orig_ax) {
+	case SYS_READ:
+	case SYS_READV:
+	case SYS_SPLICE:
+	case SYS_TEE:
+		return pk_is_pipe(task, regs->di) ? PK_WAITS_PIPE : PK_WAITS_NOT;
+	case SYS_FUTEX:
+		return (regs->si & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET ? PK_WAITS_WORK : PK_WAITS_NOT;
+	case SYS_POLL:
+	case SYS_SELECT:
+	case SYS_ACCEPT:
+	case SYS_MSGRCV:
+	case SYS_EPOLL_WAIT:
+	case SYS_MQ_TIMEDRECEIVE:
+	case SYS_PSELECT6:
+	case SYS_PPOLL:
+	case SYS_EPOLL_PWAIT:
+	case SYS_ACCEPT4:
+	case SYS_IO_URING_ENTER:
+	case SYS_EPOLL_PWAIT2:
+	case SYS_FUTEX_WAITV:
+		return PK_WAITS_WORK;
+	}
+	return PK_WAITS_NOT;
+}
+
+/* The client that the current thread wakes others for; 0: none. */
+static __always_inline __u32 pk_client_of_waker(struct pk_cpu *c, struct task_struct *woken, __u8 waits)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pk_worker *worker;
+
+	if (pk_in_interrupt(c) || task->flags & PF_KTHREAD)
+		return 0;
+	worker = pk_worker_of(task, false);
+	if (waits == PK_WAITS_WORK && (!worker || !worker->client))
+		return 0;
+	if (worker && task->tgid == woken->tgid)
+		return worker->client;
+	return pk_client_of_message(c);
+}
+
+/* Whether the work that comes to this process is its own. */
+static __always_inline bool pk_is_own(struct task_struct *task, __u32 place)
+{
+	struct pk_client *client, *first;
+
+	client = bpf_map_lookup_elem(&clients, &place);
+	if (!client)
+		return false;
+	place = client->first;
+	first = bpf_map_lookup_elem(&clients, &place);
+	return first && first->process == pk_label_of(task);
+}
+
+SEC("?tp_btf/sched_waking")
+int BPF_PROG(pk_client_wakes, struct task_struct *woken)
+{
+	struct pk_cpu *c = pk_hook(PK_HOOKS_CLIENTS);
+	struct pk_worker *worker;
+	__u32 client;
+	__u8 waits;
+
+	if (woken->flags & PF_KTHREAD || woken->thread_info.status & TS_COMPAT)
+		return 0;
+	waits = pk_waits_for(woken);
+	if (!waits)
+		return 0;
+	client = pk_client_of_waker(c, woken, waits);
+	if (client && pk_is_own(woken, client))
+		client = 0;
+	worker = pk_worker_of(woken, client);
+	if (!worker || (!client && waits == PK_WAITS_PIPE))
+		return 0;
+	pk_works_for(worker, client, client ? PK_CLIENT_WOKEN : 0);
+	worker->last = PK_EVENT_WOKEN;
+	worker->held = 0;
+	return 0;
+}
+
+SEC("?tp_btf/sched_process_fork")
+int BPF_PROG(pk_client_forks, struct task_struct *parent, struct task_struct *child)
+{
+	struct pk_worker *of_parent = pk_worker_of(parent, false), *of_child;
+
+	pk_hook(PK_HOOKS_CLIENTS);
+	if (!of_parent || !of_parent->client)
+		return 0;
+	of_child = pk_worker_of(child, true);
+	if (of_child)
+		pk_works_for(of_child, of_parent->client, of_parent->rule);
+	return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) OR Apache-2.0 */
+/*
+ * For which client a server works, as the kernel side (bpf/clients) and the user side say it to each
+ * other. A part of abi.h.
+ *
+ * A client has a place in a table; pk_key.client is that place, with the rule that decided above it.
+ * Place 0 is none: the server works for itself.
+ */
+#ifndef PKPROF_CLIENTS_ABI_H
+#define PKPROF_CLIENTS_ABI_H
+
+enum {
+	PK_CLIENTS = 1 << 16, /* places; a power of two */
+	PK_WORKERS = 1 << 15, /* threads by the low bits of their number */
+	PK_FLOWS = 1 << 16,   /* messages' notes by the low bits of theirs */
+	PK_CLIENT_RULE_SHIFT = 28,
+	PK_CLIENT_PLACE = (1 << PK_CLIENT_RULE_SHIFT) - 1,
+	PK_CLIENT_DEPTH = 6, /* servers that pass on one after the other; beyond, the way is cut */
+};
+
+enum pk_client_rule {
+	PK_CLIENT_TAKEN = 1, /* it sent what the thread took last */
+	PK_CLIENT_REPLIED,   /* the thread's answer went to it */
+	PK_CLIENT_WOKEN,     /* the thread was woken by one that works for it */
+};
+
+/* A client, or a server that passes on what it does for one. */
+struct pk_client {
+	__u64 number;      /* by which it is found; 0: the place is free */
+	__u64 process;     /* label; 0: it is on another machine, at .address */
+	__be32 address[4]; /* of IPv4 in the first */
+	__u32 behind;      /* the client whose work was passed on by .process; 0: it is the client itself */
+	__u32 first;       /* the client itself, at the beginning of the way */
+	__be16 port;       /* 0: all of them */
+	__u8 family;       /* AF_INET or AF_INET6 */
+	__u8 depth;        /* how many passed on before */
+	__u8 pad[4];
+};
+static_assert(sizeof(struct pk_client) == 48, "pk_client has no hidden padding");
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attribution/clients.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <string>
+
+namespace pkprof {
+namespace {
+
+constexpr bool is_same(pk_client_rule kernels, ClientRule ours) {
+  return static_cast<int>(kernels) == static_cast<int>(ours);
+}
+static_assert(is_same(PK_CLIENT_TAKEN, ClientRule::taken) &&
+              is_same(PK_CLIENT_REPLIED, ClientRule::replied) &&
+              is_same(PK_CLIENT_WOKEN, ClientRule::woken));
+
+std::string address_text(const pk_client& client) {
+  char text[INET6_ADDRSTRLEN] = "?";
+  inet_ntop(client.family, client.address, text, sizeof text);
+  if (!client.port) return text;
+  const std::string port = ":" + std::to_string(ntohs(client.port));
+  return client.family == AF_INET6 ? "[" + std::string(text) + "]" + port : text + port;
+}
+
+}  // namespace
+
+Label Clients::label_of(const pk_client& client) const {
+  if (client.process) return processes_.label_of(client.process);
+  const std::string address = address_text(client);
+  return {.kind = LabelKind::remote, .without_pid = true, .comm = address, .reason = address};
+}
+
+ClientId Clients::tell(Profile& profile, uint32_t client) const {
+  const uint32_t place = client & PK_CLIENT_PLACE;
+  const uint32_t rule = client >> PK_CLIENT_RULE_SHIFT;
+  if (place == 0 || place >= table_.size() || rule == 0 || rule >= client_rule_count) return 0;
+  Client told{.rule = static_cast<ClientRule>(rule)};
+  const pk_client* at = &table_[place];
+  for (int i = 0; at->behind && at->behind < table_.size() && i <= PK_CLIENT_DEPTH; ++i) {
+    told.via.push_back(profile.label(label_of(*at)));
+    at = &table_[at->behind];
+  }
+  std::ranges::reverse(told.via);
+  told.label = profile.label(label_of(*at));
+  return profile.client(told);
+}
+
+}  // namespace pkprof

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Percentages are of one CPU, as the ledger's; a share is of what the server did for all clients.
+#include "report/clients/clients_text.h"
+
+#include <algorithm>
+
+#include "report/clean.h"
+#include "report/clients.h"
+#include "report/degraded.h"
+#include "report/format.h"
+
+namespace pkprof {
+namespace {
+
+constexpr size_t number_width = 7;
+constexpr size_t numbers = 5;
+constexpr size_t least_client = 16;
+constexpr size_t most_client = 32;
+
+std::string name_of(const Label& label) {
+  if (label.kind == LabelKind::process) return label.comm + "[" + label.pid_text() + "]";
+  return label.name();
+}
+
+class ClientsText {
+ public:
+  ClientsText(const Profile& profile, const ReportOptions& options)
+      : profile_(profile), options_(options), servers_(servers_of(profile, options.pids)) {
+    const size_t fixed = 2 + numbers * (number_width + 1) + 2;
+    const size_t left = options.width > fixed ? options.width - fixed : 0;
+    client_width_ = std::clamp(left / 2, least_client, most_client);
+    via_width_ = left > client_width_ + 2 ? left - client_width_ - 2 : 0;
+  }
+
+  std::string run() {
+    line(options_.style.bold("For which client was the server working?"));
+    if (servers_.empty())
+      line("  no server worked for a client, or the recording was made without --clients");
+    for (const Server& server : servers_) table(server);
+    if (!servers_.empty()) {
+      line("");
+      line(options_.style.dim(
+          "        % of one CPU. SHARE: of what the server did for its clients."));
+    }
+    const auto missing = degraded_sentences(profile_, By::pid);
+    for (size_t i = 0; i < missing.size(); ++i) {
+      if (i == 0) line("\n" + options_.style.bold("Incomplete"));
+      line("  - " + options_.style.warning(clean(missing[i], options_.unicode)));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void line(std::string text) {
+    while (text.ends_with(' ')) text.pop_back();
+    out_ += text + "\n";
+  }
+  [[nodiscard]] std::string cell(uint64_t ns) const {
+    return " " + pad_left(percent_or_dash(ns, profile_.meta.duration_ns), number_width);
+  }
+  [[nodiscard]] std::string way_of(const ClientRow& row) const {
+    std::string way;
+    for (const LabelId via : profile_.clients()[row.client].via)
+      way += (way.empty() ? "via " : ", ") + name_of(profile_.labels()[via]);
+    return way;
+  }
+
+  void table(const Server& server) {
+    line("");
+    line(options_.style.bold(clean(name_of(profile_.labels()[server.label]), options_.unicode)));
+    std::string head = "  " + pad_right("CLIENT", client_width_);
+    for (const char* title : {"USER", "OWN", "ASYNC", "TOTAL", "SHARE"})
+      head += " " + pad_left(title, number_width);
+    line(options_.style.bold(head));
+    const size_t limit = options_.limit ? options_.limit : SIZE_MAX;
+    size_t shown = 0;
+    ClientRow rest;
+    size_t hidden = 0;
+    for (const ClientRow& row : server.clients) {
+      const bool itself = row.client == 0;
+      if (!itself && (shown >= limit || reads_zero(row.total_ns(), profile_.meta.duration_ns))) {
+        ++hidden;
+        rest.user_ns += row.user_ns;
+        rest.own_ns += row.own_ns;
+        rest.async_ns += row.async_ns;
+        continue;
+      }
+      if (itself && hidden) one(server, "(" + std::to_string(hidden) + " more)", rest, "");
+      one(server,
+          itself ? "itself" : name_of(profile_.labels()[profile_.clients()[row.client].label]), row,
+          way_of(row), itself);
+      ++shown;
+    }
+  }
+
+  void one(const Server& server, const std::string& name, const ClientRow& row,
+           const std::string& way, bool itself = false) {
+    std::string text =
+        "  " + pad_right(fit(clean(name, options_.unicode), client_width_, options_.unicode),
+                         client_width_);
+    for (const uint64_t ns : {row.user_ns, row.own_ns, row.async_ns, row.total_ns()})
+      text += cell(ns);
+    text += " " + pad_left(itself ? "" : percent_or_dash(row.total_ns(), server.for_clients_ns),
+                           number_width);
+    if (via_width_ >= 8 && !way.empty())
+      text += "  " + fit(clean(way, options_.unicode), via_width_, options_.unicode);
+    line(text);
+  }
+
+  const Profile& profile_;
+  const ReportOptions& options_;
+  const std::vector<Server> servers_;
+  std::string out_;
+  size_t client_width_ = least_client;
+  size_t via_width_ = 0;
+};
+
+}  // namespace
+
+std::string clients_text(const Profile& profile, const ReportOptions& options) {
+  return ClientsText(profile, options).run();
+}
+
+}  // namespace pkprof

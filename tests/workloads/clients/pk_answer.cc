@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers of the usual shapes. Each burns the CPU time that a request asks for, and answers it: one
+// thread that waits for many, one that reads all that is there before it works, a pool of threads
+// behind a queue, a process for each connection, a proxy, datagrams, the end of a pipe.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <ctime>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "ask.h"
+#include "workload.h"
+
+namespace {
+
+using namespace pkprof::workload;
+
+struct Options {
+  Common common;
+  Place at;
+  Place upstream;
+  std::string mode;
+  int threads = 2;
+  int cost_us = 100;  // of a proxy's own
+  std::string truth;  // a file
+};
+
+// The CPU time that was burned for each client, as the server itself knows. In memory that its
+// processes share and, if it is asked for, others read as a file.
+class Truth {
+ public:
+  static constexpr size_t most = 64;
+  struct Client {
+    std::atomic<int64_t> pid;
+    std::atomic<uint64_t> ns;
+  };
+
+  explicit Truth(const std::string& path) {
+    const int fd = path.empty() ? -1 : open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (!path.empty() && (fd < 0 || ftruncate(fd, most * sizeof(Client)))) die(path);
+    void* memory = mmap(nullptr, most * sizeof(Client), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
+    if (memory == MAP_FAILED) die("mmap");
+    clients_ = static_cast<Client*>(memory);
+  }
+  void burn(const Ask& ask, uint64_t us) const {
+    const uint64_t before = thread_ns();
+    burn_us(us);
+    const uint64_t ns = thread_ns() - before;
+    for (size_t i = 0; i < most; ++i) {
+      int64_t free = 0;
+      Client& client = clients_[i];
+      if (client.pid != ask.client && !client.pid.compare_exchange_strong(free, ask.client) &&
+          free != ask.client)
+        continue;
+      client.ns += ns;
+      break;
+    }
+  }
+
+ private:
+  static uint64_t thread_ns() {
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+  }
+  Client* clients_ = nullptr;
+};
+const Truth* truth = nullptr;
+
+// One thread and all its connections. `work` gets what is ready, all at once.
+template <typename Work>
+void loop(int listener, Work work) {
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  const auto add = [epoll](int fd) {
+    epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event)) die("epoll_ctl");
+  };
+  add(listener);
+  std::vector<int> ready;
+  while (!stopped()) {
+    epoll_event events[64];
+    const int count = epoll_wait(epoll, events, 64, -1);
+    ready.clear();
+    for (int i = 0; i < count; ++i) {
+      if (events[i].data.fd == listener)
+        add(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+      else
+        ready.push_back(events[i].data.fd);
+    }
+    work(ready);
+  }
+}
+
+void answer_one(int fd) {
+  Ask ask;
+  if (!read_all(fd, ask)) {
+    close(fd);
+    return;
+  }
+  truth->burn(ask, ask.cost_us);
+  write_all(fd, ask);
+}
+
+void serve_by_turns(int listener) {
+  loop(listener, [](const std::vector<int>& ready) {
+    for (const int fd : ready) answer_one(fd);
+  });
+}
+
+void serve_in_batches(int listener) {
+  loop(listener, [](const std::vector<int>& ready) {
+    std::vector<std::pair<int, Ask>> asks;
+    for (const int fd : ready) {
+      Ask ask;
+      if (read_all(fd, ask))
+        asks.emplace_back(fd, ask);
+      else
+        close(fd);
+    }
+    for (const auto& [fd, ask] : asks) {
+      truth->burn(ask, ask.cost_us);
+      write_all(fd, ask);
+    }
+  });
+}
+
+void serve_by_pool(int listener, int threads) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::pair<int, Ask>> queue;
+  std::vector<std::thread> pool;
+  for (int i = 0; i < threads; ++i) {
+    pool.emplace_back([&] {
+      for (;;) {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return stopped() || !queue.empty(); });
+        if (stopped()) return;
+        const auto [fd, ask] = queue.front();
+        queue.pop_front();
+        lock.unlock();
+        truth->burn(ask, ask.cost_us);
+        write_all(fd, ask);
+      }
+    });
+  }
+  loop(listener, [&](const std::vector<int>& ready) {
+    for (const int fd : ready) {
+      Ask ask;
+      if (!read_all(fd, ask)) {
+        close(fd);
+        continue;
+      }
+      const std::scoped_lock lock(mutex);
+      queue.emplace_back(fd, ask);
+      changed.notify_one();
+    }
+  });
+  changed.notify_all();
+  for (std::thread& thread : pool) thread.join();
+}
+
+void serve_by_processes(int listener) {
+  std::vector<pid_t> children;
+  while (!stopped()) {
+    const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd < 0) continue;
+    const pid_t child = fork();
+    if (child == 0) {
+      close(listener);
+      for (Ask ask; read_all(fd, ask);) {
+        truth->burn(ask, ask.cost_us);
+        write_all(fd, ask);
+      }
+      _exit(0);
+    }
+    children.push_back(child);
+    close(fd);
+  }
+  for (const pid_t child : children) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+}
+
+void serve_as_proxy(int listener, const Options& options) {
+  const int upstream = options.upstream.connect();
+  loop(listener, [&](const std::vector<int>& ready) {
+    for (const int fd : ready) {
+      Ask ask;
+      if (!read_all(fd, ask)) {
+        close(fd);
+        continue;
+      }
+      truth->burn(ask, static_cast<uint64_t>(options.cost_us));
+      if (!write_all(upstream, ask) || !read_all(upstream, ask)) return;
+      truth->burn(ask, static_cast<uint64_t>(options.cost_us));
+      write_all(fd, ask);
+    }
+  });
+}
+
+void serve_datagrams(int fd) {
+  while (!stopped()) {
+    Ask ask;
+    sockaddr_storage from{};
+    socklen_t length = sizeof from;
+    auto* const address = reinterpret_cast<sockaddr*>(&from);
+    if (recvfrom(fd, &ask, sizeof ask, 0, address, &length) != sizeof ask) continue;
+    truth->burn(ask, ask.cost_us);
+    if (length) sendto(fd, &ask, sizeof ask, 0, address, length);
+  }
+}
+
+void serve_pipe() {
+  for (Ask ask; !stopped() && read_all(STDIN_FILENO, ask);) truth->burn(ask, ask.cost_us);
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  ArgParser app("Servers of the usual shapes.");
+  app.show_defaults();
+  options.common.add_to(app);
+  app.add("--mode", options.mode, "how it serves")
+      .one_of({"turns", "batches", "pool", "processes", "proxy", "datagrams", "pipe"})
+      .required();
+  app.add("--bind", options.at.address, "local address");
+  app.add("--port", options.at.port, "local port");
+  app.add("--unix", options.at.path, "or a socket's path");
+  app.add("--threads", options.threads, "of a pool").range(1, 64);
+  app.add("--cost-us", options.cost_us, "CPU time of a proxy's own, before and after");
+  app.add("--upstream", options.upstream.address, "of a proxy: where it asks");
+  app.add("--upstream-port", options.upstream.port, "and the port there");
+  app.add("--upstream-unix", options.upstream.path, "or the socket");
+  app.add("--truth", options.truth, "a file for what was done for each client: pid and ns");
+  if (const auto end = app.parse(argc, argv)) return *end;
+  begin(options.common);
+  const Truth known(options.truth);
+  truth = &known;
+  if (options.mode == "pipe") {
+    serve_pipe();
+    return 0;
+  }
+  options.at.datagrams = options.mode == "datagrams";
+  const int listener = options.at.listen();
+  say_ready();
+  if (options.mode == "turns") serve_by_turns(listener);
+  if (options.mode == "batches") serve_in_batches(listener);
+  if (options.mode == "pool") serve_by_pool(listener, options.threads);
+  if (options.mode == "processes") serve_by_processes(listener);
+  if (options.mode == "proxy") serve_as_proxy(listener, options);
+  if (options.mode == "datagrams") serve_datagrams(listener);
+  print_result({{"mode", options.mode}});
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return pkprof::workload::guarded(run, argc, argv);
+}
