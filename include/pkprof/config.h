@@ -13,7 +13,7 @@ enum pk_hook_group {
 	PK_HOOKS_DISKS,      /* for each disk request */
 	PK_HOOKS_INTERRUPTS, /* for each hard interrupt */
 	PK_HOOKS_MEASURE,    /* for each task's turn and each softirq; where all of the time is measured */
-	PK_HOOKS_CALLS,      /* for each softirq and each call; where calls are counted */
+	PK_HOOKS_CALLS,      /* for each softirq, what it is for and each call; where calls are counted */
 	PK_HOOK_GROUPS,
 };
 
