@@ -6,6 +6,7 @@
 #include <set>
 
 #include "golden.h"
+#include "random_profile.h"
 #include "report/clean.h"
 #include "report/format.h"
 #include "report_fixture.h"
