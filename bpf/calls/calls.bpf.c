@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The programs that count calls, and the hooks on softirqs that tell them where they are; see
- * call_table.bpf.h.
+ * The programs that count calls; see call_table.bpf.h.
  *
  * A function that begins with a packet before there is a hook that says so, as process_backlog,
  * would have its calls charged to the packet before. Such functions have programs of their own, which
  * count for the packet to come.
  */
 #include "calls/call_table.bpf.h"
-
-#include "calls/settle.bpf.h"
-#include "core/hook.bpf.h"
 
 #include <linux/ptrace.h>
 
@@ -211,52 +207,4 @@ SEC("?kprobe.multi")
 int pk_call_multi_ahead(struct pt_regs *ctx)
 {
 	return pk_called(bpf_get_func_ip(ctx), pk_caller_by_stack(ctx), true);
-}
-
-SEC("?raw_tp/softirq_entry")
-int pk_calls_softirq_entry(struct bpf_raw_tracepoint_args *ctx)
-{
-	struct pk_cpu *c = pk_hook(PK_HOOKS_LASTING);
-	__u32 cpu = bpf_get_smp_processor_id(), vec = ctx->args[0];
-	struct pk_waiting_calls *p = bpf_map_lookup_elem(&waiting_calls, &cpu);
-
-	if (!p)
-		return 0;
-	p->start = 0;
-	p->end = 0;
-	p->next = PK_NO_CALL;
-	p->packet = 0;
-	c->calls.how = PK_CALL_HOW(PK_BASIS_OWN, 0);
-	switch (vec) {
-	case PK_VEC_TIMER: /* looking for timers that are due */
-	case PK_VEC_HRTIMER:
-	case PK_VEC_SCHED:
-		c->calls.party = PK_KERNEL;
-		break;
-	case PK_VEC_RCU:
-		c->calls.party = pk_rcu_object();
-		c->calls.how = PK_CALL_HOW(PK_BASIS_VOTED, PK_UNTRACKED);
-		break;
-	case PK_VEC_HI:
-		c->calls.party = PK_UNCLAIMED + PK_UNTRACKED;
-		c->calls.how = PK_CALL_HOW(PK_BASIS_PROVISIONAL, 0);
-		break;
-	default:
-		c->calls.party = 0;
-	}
-	c->calls.vec = 1 + vec;
-	return 0;
-}
-
-SEC("?raw_tp/softirq_exit")
-int pk_calls_softirq_exit(void *ctx)
-{
-	struct pk_cpu *c = pk_hook(PK_HOOKS_LASTING);
-
-	if (!c->calls.vec)
-		return 0;
-	pk_calls_end(c);
-	c->calls.vec = 0;
-	c->calls.party = 0;
-	return 0;
 }

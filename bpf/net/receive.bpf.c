@@ -4,7 +4,6 @@
  */
 #include "net/receive.bpf.h"
 
-#include "calls/settle.bpf.h"
 #include "clients/message.bpf.h"
 #include "core/hook.bpf.h"
 #include "net/cpu_account.bpf.h"
@@ -112,8 +111,6 @@ int BPF_PROG(pk_netif_receive_skb, struct sk_buff *skb)
 	c->hot.dev = (__u64)skb->dev;
 	c->hot.from = (__u64)skb->sk;
 	plain = *(volatile __u64 *)&c->hot.skb;
-	if (pk_calls_wanted(c))
-		pk_calls_of_packet(c, plain);
 	if (likely(!c->hot.armed && !slot_tags[pk_slot_of(plain >> 6) & (PK_SLOTS - 1)]))
 		return 0;
 	return pk_receive_slow(c, plain);
@@ -252,8 +249,6 @@ static __always_inline int pk_packet_dropped(struct pk_cpu *c, struct sk_buff *s
 {
 	__u64 plain = pk_plain(c, skb);
 
-	if (pk_calls_wanted(c))
-		pk_calls_of_drop(c, plain, pk_plain(c, rx_sk));
 	if (likely(!c->hot.armed && !slot_tags[pk_slot_of(plain >> 6) & (PK_SLOTS - 1)]))
 		return 0;
 	return pk_drop_slow(c, plain, pk_plain(c, rx_sk));

@@ -3,7 +3,6 @@
 #ifndef PKPROF_NET_RECEIVE_BPF_H
 #define PKPROF_NET_RECEIVE_BPF_H
 
-#include "calls/settle.bpf.h"
 #include "core/state.bpf.h"
 
 /* The CPU works for this socket, and an account waits. */
@@ -12,8 +11,6 @@ int pk_socket_slow(struct pk_cpu *c, __u64 sk);
 static __always_inline int pk_socket_found(struct pk_cpu *c, struct sock *sk)
 {
 	c->hot.sk = (__u64)sk;
-	if (pk_calls_wanted(c))
-		pk_calls_of_socket(c, pk_plain(c, sk));
 	if (likely(!c->hot.armed))
 		return 0;
 	return pk_socket_slow(c, pk_plain(c, sk));

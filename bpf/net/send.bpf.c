@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The network's hooks on the way out: a packet goes to a queue, and leaves it. */
-#include "calls/settle.bpf.h"
 #include "clients/message.bpf.h"
 #include "core/hook.bpf.h"
 #include "net/cpu_account.bpf.h"
@@ -56,8 +55,6 @@ int BPF_PROG(pk_net_dev_queue, struct sk_buff *skb)
 
 	c->hot.tx_sk = (__u64)sk;
 	c->hot.sent = 1;
-	if (pk_calls_wanted(c))
-		pk_calls_of_sending(c, pk_plain(c, skb), *(volatile __u64 *)&c->hot.tx_sk);
 	if (config.clients && sk)
 		pk_client_queues(c, sk, skb);
 	if (unlikely(c->hot.armed))
@@ -81,8 +78,6 @@ int BPF_PROG(pk_qdisc_dequeue, void *qdisc, void *txq, int packets, struct sk_bu
 		return 0;
 	c->hot.tx_sk = (__u64)skb->sk;
 	c->hot.sent = 1;
-	if (pk_calls_wanted(c))
-		pk_calls_of_sending(c, pk_plain(c, skb), *(volatile __u64 *)&c->hot.tx_sk);
 	if (likely(!c->hot.armed))
 		return 0;
 	return pk_queue_slow(c, pk_plain(c, skb), *(volatile __u64 *)&c->hot.tx_sk);

@@ -9,7 +9,6 @@
  */
 #include "sources/block.bpf.h"
 
-#include "calls/settle.bpf.h"
 #include "core/hook.bpf.h"
 #include "sources/interrupt.bpf.h"
 #include "who/debox_charge.bpf.h"
@@ -190,8 +189,6 @@ int BPF_PROG(pk_block_rq_complete, struct request *rq, int error, unsigned int b
 	c->disk.done_in = pk_interrupts(c);
 	if (config.debox)
 		pk_tell_done(c->disk.done, c->disk.done_in);
-	if (pk_calls_wanted(c))
-		pk_calls_are_for_party(c, c->disk.done, PK_BASIS_SUBMITTER);
 	pk_vote(c, pk_disk_object(), c->disk.done, pk_cost_of_end(bytes), PK_VOTE_FADES);
 	if (c->irq.since)
 		pk_interrupt_completed(c, c->disk.done);

@@ -6,7 +6,6 @@
  */
 #include "sources/timer.bpf.h"
 
-#include "calls/settle.bpf.h"
 #include "core/compat.bpf.h"
 #include "core/hook.bpf.h"
 #include "core/run.bpf.h"
@@ -91,25 +90,6 @@ static __noinline int pk_timer_slow(struct pk_cpu *c, __u64 socket, __u8 vec)
 	return 0;
 }
 
-/* Calls in the functions of timers, of either kind, are for whom the timers are. */
-static __noinline int pk_timer_calls(struct pk_cpu *c, __u8 vec)
-{
-	__u64 timer, function, socket;
-
-	if (!c || c->calls.vec != 1 + vec)
-		return 0;
-	socket = pk_socket_expiring(c, vec);
-	if (socket)
-		return pk_calls_are_for(c, socket, PK_CALL_HOW(PK_BASIS_OWNER, PK_EXPIRED));
-	timer = vec == PK_VEC_HRTIMER ? c->hot.hrtimer : c->timer.expiring;
-	function = vec == PK_VEC_HRTIMER ? 0 : pk_timer_function(timer);
-	if (function && function == addresses.known[PK_KNOWN_PROCESS_TIMEOUT])
-		return pk_calls_are_for_party(c, pk_sleeper(c, timer), PK_BASIS_OWNER);
-	return pk_calls_are_for_party(
-		c, pk_timer_noted(timer, vec == PK_VEC_HRTIMER ? c->timer.hrtimer_expires : c->timer.expires),
-		PK_BASIS_QUEUER);
-}
-
 /* What a timer can settle: what came before it, or before the vector was known. */
 static __always_inline bool pk_waits_for_timer(struct pk_cpu *c)
 {
@@ -123,8 +103,6 @@ int BPF_PROG(pk_timer_expire, struct timer_list *timer)
 
 	c->timer.expiring = (__u64)timer;
 	c->timer.expires = timer->expires;
-	if (pk_calls_wanted(c))
-		pk_timer_calls(c, PK_VEC_TIMER);
 	if (likely(!pk_waits_for_timer(c)))
 		return 0;
 	return pk_timer_slow(c, pk_socket_expiring(c, PK_VEC_TIMER), PK_VEC_TIMER);
@@ -139,8 +117,6 @@ int BPF_PROG(pk_hrtimer_expire, struct hrtimer *timer)
 		return 0;
 	c->hot.hrtimer = (__u64)timer;
 	c->timer.hrtimer_expires = timer->_softexpires;
-	if (pk_calls_wanted(c))
-		pk_timer_calls(c, PK_VEC_HRTIMER);
 	if (likely(!pk_waits_for_timer(c)))
 		return 0;
 	return pk_timer_slow(c, pk_socket_expiring(c, PK_VEC_HRTIMER), PK_VEC_HRTIMER);

@@ -13,7 +13,7 @@ enum pk_hook_group {
 	PK_HOOKS_DISKS,      /* for each disk request */
 	PK_HOOKS_INTERRUPTS, /* for each hard interrupt */
 	PK_HOOKS_MEASURE,    /* for each task's turn and each softirq; where all of the time is measured */
-	PK_HOOKS_CALLS,      /* for each softirq and each call; where calls are counted */
+	PK_HOOKS_CALLS,      /* for each softirq, what it is for and each call; where calls are counted */
 	PK_HOOKS_CLIENTS,    /* for each message and each wakeup; where servers' clients are asked for */
 	PK_HOOK_GROUPS,
 };
@@ -149,7 +149,6 @@ struct pk_config {
 	__u64 measure;            /* all of the time, by entry and exit */
 	__u64 threads;            /* labels are threads', not processes' */
 	__u64 pid_namespace;      /* in which pkprof runs; 0: the machine's own */
-	__u64 calls;              /* calls of functions are counted, too */
 	__u64 mappings;           /* someone reads what sampled processes have mapped, */
 	__u64 unwind;             /* and makes tables of how their frames are left */
 	__u64 clients;            /* enum pk_clients_wanted */

@@ -5,19 +5,16 @@
 #include "debox.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/rseq.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "connection.h"
 #include "debox_wire.h"
 
 #define PUBLIC __attribute__((visibility("default")))
@@ -49,10 +46,8 @@ struct thread {
 
 static __thread struct thread self __attribute__((tls_model("initial-exec")));
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_end;
-static int server = -1;
 static uint32_t pid;
 static char* place_names[PLACES];
 
@@ -62,12 +57,10 @@ static uint64_t now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-// A process that was begun by fork() is not served, and its parent's connection is not its own.
+// A process that was begun by fork() is not served.
 static void after_fork(void) {
-  if (server >= 0) close(server);
-  server = -1;
+  forget_connection();
   pid = (uint32_t)getpid();
-  pthread_mutex_init(&lock, NULL);
   self.tid = 0;
   if (!self.on) return;
   if (self.shared) munmap((void*)self.shared, self.shared_size);
@@ -85,67 +78,6 @@ static void prepare(void) {
   pid = (uint32_t)getpid();
   pthread_key_create(&at_end, thread_ends);
   pthread_atfork(NULL, NULL, after_fork);
-}
-
-// Who serves us must be root or ourselves: what it sends is believed.
-static int is_trusted(int fd) {
-  struct ucred peer;
-  socklen_t size = sizeof peer;
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size)) return 0;
-  return peer.uid == 0 || peer.uid == geteuid();
-}
-
-// `waits` says whether for a server that others ask, too.
-static int connect_to(const char* name, int waits) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  const size_t length = strlen(name);
-  if (length == 0 || length + 1 > sizeof address.sun_path) return -1;
-  memcpy(address.sun_path + 1, name, length);
-  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (waits ? 0 : SOCK_NONBLOCK), 0);
-  if (fd < 0) return -1;
-  const struct timeval patience = {.tv_sec = 5};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
-  if (!connect(fd, (struct sockaddr*)&address, size) && is_trusted(fd) && !fcntl(fd, F_SETFL, 0))
-    return fd;
-  close(fd);
-  return -1;
-}
-
-static int find_server(void) {
-  const char* given = secure_getenv(DEBOX_WIRE_ENVIRONMENT);
-  char name[64];
-  int fd = given ? connect_to(given, 1) : -1;
-  if (fd >= 0) return fd;
-  // Anybody may have this one, and let us wait.
-  snprintf(name, sizeof name, DEBOX_WIRE_ATTACHED "%u", (unsigned)getpid());
-  return connect_to(name, 0);
-}
-
-// With the lock held. Returns 0, or an errno; the connection that fails is gone.
-static int ask(const struct debox_wire_request* request, struct debox_wire_answer* answer,
-               int* memory) {
-  if (server < 0) server = find_server();
-  if (server < 0) return ECONNREFUSED;
-  char control[CMSG_SPACE(sizeof(int))];
-  struct iovec part = {answer, sizeof *answer};
-  struct msghdr message = {
-      .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-  *memory = -1;
-  if (send(server, request, sizeof *request, MSG_NOSIGNAL) == sizeof *request) {
-    ssize_t n;
-    do n = recvmsg(server, &message, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    const struct cmsghdr* c = n == sizeof *answer ? CMSG_FIRSTHDR(&message) : NULL;
-    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-      memcpy(memory, CMSG_DATA(c), sizeof *memory);
-    if (n == sizeof *answer && answer->version == DEBOX_WIRE_VERSION) return answer->error;
-    if (*memory >= 0) close(*memory);
-  }
-  close(server);
-  server = -1;
-  return ECONNREFUSED;
 }
 
 static struct debox_wire_request request_for(const struct thread* t, uint32_t what) {
@@ -166,12 +98,7 @@ static int get_served(struct thread* t, int wait) {
   int memory;
   if (!t->tid) t->tid = (uint32_t)syscall(SYS_gettid);
   const struct debox_wire_request request = request_for(t, DEBOX_WIRE_ON);
-  if (wait)
-    pthread_mutex_lock(&lock);
-  else if (pthread_mutex_trylock(&lock))
-    return EAGAIN;
-  const int error = ask(&request, &answer, &memory);
-  pthread_mutex_unlock(&lock);
+  const int error = ask_pkprof(&request, &answer, &memory, wait);
   if (error) return error;
   if (memory < 0 || answer.stride == 0 || answer.stride > 64) return EPROTO;
   const size_t size = (1 + (size_t)answer.stride * (t->mask + 1)) * sizeof(struct debox_record);
@@ -191,9 +118,7 @@ static void forget_served(struct thread* t) {
   struct debox_wire_answer answer;
   int memory;
   const struct debox_wire_request request = request_for(t, DEBOX_WIRE_OFF);
-  pthread_mutex_lock(&lock);
-  ask(&request, &answer, &memory);
-  pthread_mutex_unlock(&lock);
+  ask_pkprof(&request, &answer, &memory, 1);
   munmap((void*)t->shared, t->shared_size);
   t->shared = NULL;
 }
@@ -432,13 +357,14 @@ PUBLIC const char* debox_place(uint32_t place) {
   request.place = place;
   struct debox_wire_answer answer;
   int memory;
-  pthread_mutex_lock(&lock);
-  if (!place_names[place] && !ask(&request, &answer, &memory)) {
-    answer.name[sizeof answer.name - 1] = 0;
-    if (answer.name[0])
-      __atomic_store_n(&place_names[place], strdup(answer.name), __ATOMIC_RELEASE);
-  }
-  name = place_names[place];
-  pthread_mutex_unlock(&lock);
-  return name ? name : "";
+  if (ask_pkprof(&request, &answer, &memory, 1)) return "";
+  answer.name[sizeof answer.name - 1] = 0;
+  char* told = answer.name[0] ? strdup(answer.name) : NULL;
+  if (!told) return "";
+  char* other = NULL;  // that another thread asked for meanwhile
+  if (__atomic_compare_exchange_n(&place_names[place], &other, told, 0, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_ACQUIRE))
+    return told;
+  free(told);
+  return other;
 }

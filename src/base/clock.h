@@ -30,6 +30,13 @@ struct ClockOffsets {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
+// CPU time of this process, ns.
+[[nodiscard]] inline uint64_t process_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
 [[nodiscard]] inline uint64_t unix_ns() {
   timespec t{};
   clock_gettime(CLOCK_REALTIME, &t);

@@ -12,14 +12,14 @@
 #include "attribution/sources.h"
 #include "base/clock.h"
 #include "base/signals.h"
-#include "calls/call_facilities.h"
 #include "debox/async_feed.h"
 #include "debox/debox_wire.h"
 #include "debox/names.h"
-#include "debox/server.h"
+#include "debox/programs.h"
 #include "debox/side.h"
 #include "debox/stacks.h"
 #include "debox/totals.h"
+#include "debox/trace.h"
 #include "kernel/kernel_symbols.h"
 #include "probe/facts.h"
 #include "probe/pid_namespace.h"
@@ -31,12 +31,6 @@ namespace {
 
 constexpr uint64_t look_interval_ns = 50'000'000;
 
-uint64_t own_cpu_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
-
 class DeboxSession {
  public:
   explicit DeboxSession(const DeboxOptions& options) : options_(options) {}
@@ -46,13 +40,11 @@ class DeboxSession {
   Result<> prepare();
   Result<> watch(uint32_t pid);
   Result<> choose_kinds();
-  Result<> bind_sockets();
-  Result<> open_servers();
+  Result<> serve_programs();
   Result<> wait();
   [[nodiscard]] bool all_have_ended() const;
   Result<bool> take();  // whether there may be more
   void keep(SlowCall&& slow);
-  Result<> choose_traced(const KernelFacts& facts, DeboxSideOptions& side);
   void name_places() { names_->add_places(side_->places()); }
   void name_new_places();                    // if there are any
   [[nodiscard]] SystemCalls result() const;  // so far
@@ -68,10 +60,7 @@ class DeboxSession {
   std::optional<DeboxNames> names_;
   std::optional<DeboxStacks> stacks_;
   std::optional<DeboxSide> side_;
-  // For the command and what it begins; of those that were attached to, in their order.
-  std::optional<DeboxSocket> command_socket_;
-  std::vector<DeboxSocket> attached_;
-  std::vector<DeboxServer> servers_;
+  std::optional<DeboxPrograms> programs_;
   std::vector<DeboxSide::Events> events_;
   uint32_t wants_ = DB_CALLS_ALL | DB_SLEEPS | DB_FAULTS;  // of threads that are followed
   std::optional<RunningShare> cost_;
@@ -93,9 +82,11 @@ Result<> DeboxSession::prepare() {
     return fail(
         "debox follows threads by the machine's numbers, and this is a PID namespace of its "
         "own: run it outside, with -p or --attach");
-  if (auto r = bind_sockets(); !r) return r;
+  auto programs = DeboxPrograms::bind(!options_.command.empty(), options_.attach);
+  if (!programs) return std::unexpected(programs.error());
+  programs_.emplace(std::move(*programs));
   if (!options_.command.empty()) {
-    const std::string& name = command_socket_->name;
+    const std::string& name = programs_->command_socket();
     auto child = Child::spawn(options_.command, options_.user,
                               [&name] { setenv(DEBOX_WIRE_ENVIRONMENT, name.c_str(), 1); });
     if (!child) return std::unexpected(child.error());
@@ -111,7 +102,11 @@ Result<> DeboxSession::prepare() {
   if (!loaded) degraded_.push_back(loaded.error().message + ": places in the kernel have no names");
   names_.emplace(loaded ? std::optional(std::move(*loaded)) : std::nullopt, options_.lines);
   DeboxSideOptions wanted{.symbols = names_->symbols(), .traced = {}, .stacks = options_.stacks};
-  if (auto r = choose_traced(*facts, wanted); !r) return r;
+  if (!options_.trace.empty()) {
+    auto traced = choose_traced(*facts, names_->symbols(), options_.trace, degraded_);
+    if (!traced) return std::unexpected(traced.error());
+    wanted.traced = std::move(*traced);
+  }
   auto side = DeboxSide::load(*facts, wanted);
   if (!side) return std::unexpected(side.error());
   side_.emplace(std::move(*side));
@@ -141,33 +136,10 @@ Result<> DeboxSession::prepare() {
     if (auto r = watch(static_cast<uint32_t>(child_->pid())); !r) return r;
   for (const uint32_t pid : options_.pids)
     if (auto r = watch(pid); !r) return r;
-  if (auto r = open_servers(); !r) return r;
+  if (auto r = serve_programs(); !r) return r;
   if (options_.pids.empty() && (!child_ || options_.serve_only)) return {};
   side_->want_records(options_.slowest || options_.each ? 0 : UINT64_MAX);
   return side_->attach_calls();
-}
-
-// What a trace is of, and whether by entries and exits.
-Result<> DeboxSession::choose_traced(const KernelFacts& facts, DeboxSideOptions& side) {
-  if (options_.trace.empty()) return {};
-  if (!names_->symbols())
-    return fail("traces take the names of the kernel's functions, which it hides");
-  auto functions = find_call_targets(*names_->symbols(), options_.trace);
-  if (!functions) return std::unexpected(functions.error());
-  const CallFacilities by = find_call_facilities(facts);
-  constexpr size_t most_one_by_one = 500;  // ten milliseconds each, or so
-  using How = DeboxTraced::How;
-  const How how = by.many                                           ? How::at_once
-                  : by.each && functions->size() <= most_one_by_one ? How::one_by_one
-                                                                    : How::samples;
-  side.traced = DeboxTraced{.functions = std::move(*functions), .how = how};
-  if (how == How::samples)
-    degraded_.push_back("traces are of samples, ten in a millisecond on the CPU: " +
-                        (by.each
-                             ? "without kprobe.multi, no more than " +
-                                   std::to_string(most_one_by_one) + " functions can be attached to"
-                             : by.refused));
-  return {};
 }
 
 Result<> DeboxSession::choose_kinds() {
@@ -184,49 +156,23 @@ Result<> DeboxSession::choose_kinds() {
   return {};
 }
 
-Result<> DeboxSession::bind_sockets() {
-  if (!options_.command.empty()) {
-    auto socket = DeboxSocket::for_command();
-    if (!socket) return std::unexpected(socket.error());
-    command_socket_.emplace(std::move(*socket));
-  }
-  for (const uint32_t pid : options_.attach) {
-    auto socket = DeboxSocket::beside(pid);
-    if (!socket) return std::unexpected(socket.error());
-    attached_.push_back(std::move(*socket));
-  }
-  return {};
-}
-
-// Programs that use the library: the command's own, and those that were attached to.
-Result<> DeboxSession::open_servers() {
-  const auto open = [this](const DeboxSocket& socket, DeboxServer::Options options) -> Result<> {
-    options.events_are_watched = options.wants && !events_.empty();
-    options.begets = options_.follow ? options.wants : 0;
-    options.place_name = [this](uint32_t place) {
-      if (!names_->places().contains(place)) name_new_places();
-      return names_->place(place);
-    };
-    auto server = DeboxServer::open(*side_, socket, std::move(options));
-    if (!server) return std::unexpected(server.error());
-    servers_.push_back(std::move(*server));
-    return {};
+Result<> DeboxSession::serve_programs() {
+  DeboxServer::Options options{};
+  options.place_name = [this](uint32_t place) {
+    if (!names_->places().contains(place)) name_new_places();
+    return names_->place(place);
   };
-  // Where nothing is followed, whoever asks is served: its own records are all that it can get.
-  const auto anyone = [](uint32_t) { return true; };
-  const auto followed = [this](uint32_t pid) { return side_->watches(pid); };
-  if (child_ && options_.serve_only) {
-    if (auto r = open(*command_socket_, {.serves = anyone}); !r) return r;
-  } else if (child_) {
-    if (auto r = open(*command_socket_, {.serves = followed, .wants = wants_}); !r) return r;
+  if (auto r = programs_->serve_attached(*side_, options); !r || !child_) return r;
+  if (options_.serve_only) {
+    // Where nothing is followed, whoever asks is served: its own records are all that it can get.
+    options.serves = [](uint32_t) { return true; };
+  } else {
+    options.serves = [this](uint32_t pid) { return side_->watches(pid); };
+    options.wants = wants_;
+    options.begets = options_.follow ? wants_ : 0;
+    options.events_are_watched = !events_.empty();
   }
-  for (size_t i = 0; i < attached_.size(); ++i) {
-    const uint32_t pid = options_.attach[i];
-    if (kill(static_cast<pid_t>(pid), 0)) return fail_errno("process " + std::to_string(pid));
-    if (auto r = open(attached_[i], {.serves = [pid](uint32_t who) { return who == pid; }}); !r)
-      return r;
-  }
-  return {};
+  return programs_->serve_command(*side_, std::move(options));
 }
 
 // All of its threads; those that it begins meanwhile are the kernel side's.
@@ -310,8 +256,7 @@ Result<> DeboxSession::wait() {
   while (wanted_) {
     if (child_ ? child_->ended() : all_have_ended()) break;
     fds = {{signals_->fd(), POLLIN, 0}, {side_->records_fd(), POLLIN, 0}};
-    for (const DeboxServer& server : servers_)
-      for (const int fd : server.poll_fds()) fds.push_back({fd, POLLIN, 0});
+    for (const int fd : programs_->poll_fds()) fds.push_back({fd, POLLIN, 0});
     if (stacks_) fds.push_back({stacks_->poll_fd(), POLLIN, 0});
     const uint64_t now = monotonic_ns();
     if (now >= end) break;
@@ -323,8 +268,7 @@ Result<> DeboxSession::wait() {
     const timespec timeout{0, static_cast<long>(left)};
     ppoll(fds.data(), fds.size(), &timeout, nullptr);
     if ((fds[0].revents & POLLIN) && signals_->take()) break;
-    more_to_serve = false;
-    for (DeboxServer& server : servers_) more_to_serve |= server.serve();
+    more_to_serve = programs_->serve();
     if (auto more = take(); !more) return std::unexpected(more.error());
     show_interval();
   }
@@ -360,7 +304,7 @@ std::vector<std::string> DeboxSession::missing() const {
   if (stacks_)
     say(stacks_->lost(), "times what a process mapped had no room: stacks may lack names");
   say(stats.sleeps_full, "sleeps are in no row: there are too many places");
-  for (const DeboxServer& server : servers_) {
+  for (const DeboxServer& server : programs_->servers()) {
     say(server.refused(), "times a program was not served: there were too many at once");
     say(server.threads_refused(),
         "times a thread was not served: its process, its user or all had as much memory for "
@@ -383,7 +327,7 @@ SystemCalls DeboxSession::result() const {
   out.duration_ns = (stopped_ ? stopped_ : monotonic_ns()) - started_;
   out.cost_kernel_ns = (async_feed_ ? async_feed_->cost_ns() : elsewhere_ns_) +
                        static_cast<uint64_t>(cost_->share() * static_cast<double>(out.duration_ns));
-  out.cost_user_ns = stopped_ ? own_cpu_ns_ : own_cpu_ns() - own_cpu_ns_;
+  out.cost_user_ns = stopped_ ? own_cpu_ns_ : process_ns() - own_cpu_ns_;
   out.slowest = slowest_;
   std::ranges::sort(out.slowest, std::greater{},
                     [](const SlowCall& slow) { return slow.record.wall_ns; });
@@ -401,7 +345,7 @@ Result<DeboxRun> DeboxSession::run() {
   signals_.emplace();
   started_ = monotonic_ns();
   next_shown_ = started_ + interval_ns();
-  own_cpu_ns_ = own_cpu_ns();
+  own_cpu_ns_ = process_ns();
   // What takes long at first is not to keep us from the first records.
   if (async_feed_) async_feed_->turn();
   if (child_)
@@ -412,7 +356,7 @@ Result<DeboxRun> DeboxSession::run() {
     }
   if (auto r = wait(); !r) return std::unexpected(r.error());
   stopped_ = monotonic_ns();
-  own_cpu_ns_ = own_cpu_ns() - own_cpu_ns_;
+  own_cpu_ns_ = process_ns() - own_cpu_ns_;
   cost_->close(stopped_);
   side_->detach_calls();
   side_->detach_trace();

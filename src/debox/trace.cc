@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <unordered_set>
 
+#include "calls/call_facilities.h"
 #include "calls/function_links.h"
 #include "pkprof/debox_user_abi.h"
 #include "probe/libbpf_log.h"
@@ -24,6 +25,27 @@ constexpr uint32_t ring_bytes = 1 << 24;
 constexpr int most_tries = 400;
 
 }  // namespace
+
+Result<DeboxTraced> choose_traced(const KernelFacts& facts, const KernelSymbols* symbols,
+                                  std::span<const std::string> patterns,
+                                  std::vector<std::string>& degraded) {
+  if (!symbols) return fail("traces take the names of the kernel's functions, which it hides");
+  auto functions = find_call_targets(*symbols, patterns);
+  if (!functions) return std::unexpected(functions.error());
+  const CallFacilities by = find_call_facilities(facts);
+  constexpr size_t most_one_by_one = 500;  // ten milliseconds each, or so
+  using How = DeboxTraced::How;
+  const How how = by.many                                           ? How::at_once
+                  : by.each && functions->size() <= most_one_by_one ? How::one_by_one
+                                                                    : How::samples;
+  if (how == How::samples)
+    degraded.push_back("traces are of samples, ten in a millisecond on the CPU: " +
+                       (by.each
+                            ? "without kprobe.multi, no more than " +
+                                  std::to_string(most_one_by_one) + " functions can be attached to"
+                            : by.refused));
+  return DeboxTraced{.functions = std::move(*functions), .how = how};
+}
 
 void DeboxTrace::prepare(debox_bpf& s, const KernelSymbols* symbols) const {
   bpf_program__set_autoload(s.progs.db_function_begins, is(DeboxTraced::How::at_once));

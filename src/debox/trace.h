@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,13 @@ struct DeboxTraced {
   // By entries and exits of all at once, or one by one; or by samples.
   enum class How { at_once, one_by_one, samples } how = How::samples;
 };
+
+// The functions that match these patterns, by the best means that this kernel has. `degraded` is
+// told where that is no more than samples. Takes the kernel's symbols.
+[[nodiscard]] Result<DeboxTraced> choose_traced(const KernelFacts& facts,
+                                                const KernelSymbols* symbols,
+                                                std::span<const std::string> patterns,
+                                                std::vector<std::string>& degraded);
 
 class DeboxTrace {
  public:

@@ -28,6 +28,8 @@ constexpr const char* reclaiming = "memory: who makes kswapd run";
 constexpr const char* compacting = "memory: who makes kcompactd run";
 constexpr const char* interrupts = "interrupts: exact time";
 constexpr const char* all_calls = "counting calls in softirqs";
+constexpr const char* socket_calls = "counting calls in softirqs: receiving sockets";
+constexpr const char* drop_calls = "counting calls in softirqs: drops";
 constexpr const char* all_time = "measuring all of the time";
 constexpr const char* sleepers = "interrupts: whose timers";
 constexpr const char* calls = "interrupts: who has other CPUs call functions";
@@ -67,6 +69,8 @@ constexpr Need needs[] = {
      "is not known"},
     {all_time, "pkprof stat cannot measure"},
     {all_calls, "calls in softirqs stay unclaimed"},
+    {socket_calls, "calls in softirqs for packets go by the packets' addresses alone"},
+    {drop_calls, "calls in softirqs for dropped packets count as expired"},
     {sleepers, "timers' interrupts are the kernel's"},
     {calls, "function calls between CPUs are the kernel's"},
     {reschedules, "reschedule interrupts are the kernel's"},
@@ -78,6 +82,8 @@ constexpr Need needs[] = {
     {coming_back, "a CPU that goes offline is not sampled any more, and taken for idle"},
 };
 
+// Programs on one tracepoint run in the order in which they are attached, which is that of this
+// table. Those of calls need what the others have noted, so they come last.
 constexpr Hook hooks[] = {
     {"pk_netif_receive_skb", packets, "netif_receive_skb", 1, false, 0, HookGroup::work,
      PK_REST_PACKETS},
@@ -152,6 +158,18 @@ constexpr Hook hooks[] = {
     {"pk_client_forks", wakers, "sched_process_fork", 2, false, 0, HookGroup::clients},
     {"pk_calls_softirq_entry", all_calls, "softirq_entry", 1, false, 0, HookGroup::calls},
     {"pk_calls_softirq_exit", all_calls, "softirq_exit", 1, false, 0, HookGroup::calls},
+    {"pk_calls_packet", all_calls, "netif_receive_skb", 1, false, 0, HookGroup::calls},
+    {"pk_calls_sk_data_ready", socket_calls, "sk_data_ready", 1, false, 0, HookGroup::calls},
+    {"pk_calls_sock_def_readable", socket_calls, "sock_def_readable", 0, true, 1, HookGroup::calls},
+    {"pk_calls_tcp_probe", all_calls, "tcp_probe", 2, false, 0, HookGroup::calls},
+    {"pk_calls_set_state", all_calls, "inet_sock_set_state", 3, false, 0, HookGroup::calls},
+    {"pk_calls_dev_queue", all_calls, "net_dev_queue", 1, false, 0, HookGroup::calls},
+    {"pk_calls_dequeue", all_calls, "qdisc_dequeue", 4, false, 0, HookGroup::calls},
+    {"pk_calls_drop_rx", drop_calls, "kfree_skb", 4, false, 0, HookGroup::calls},
+    {"pk_calls_drop", drop_calls, "kfree_skb", 1, false, 1, HookGroup::calls},
+    {"pk_calls_timer", all_calls, "timer_expire_entry", 1, false, 0, HookGroup::calls},
+    {"pk_calls_hrtimer", all_calls, "hrtimer_expire_entry", 1, false, 0, HookGroup::calls},
+    {"pk_calls_request", all_calls, "block_rq_complete", 3, false, 0, HookGroup::calls},
 };
 
 }  // namespace

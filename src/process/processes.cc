@@ -39,9 +39,6 @@ uint32_t number_of(uint64_t label) {
   return static_cast<uint32_t>((label & ~PK_ANY_THREAD) >> 32);
 }
 
-// Images of one process that are remembered: of those before, no sample is to come.
-constexpr size_t most_images = 16;
-
 std::string text_of(const char (&name)[PK_COMM_LEN]) {
   return {name, strnlen(name, sizeof(name))};
 }
@@ -155,78 +152,6 @@ void Processes::read_image(Instance& instance, Image& image) {
   if (&image == &instance.images.back() && instance.died == UINT64_MAX) {
     if (!symbols_.read_proc(image.key, instance.pid)) ++unreadable_;
   }
-}
-
-void Processes::apply_fork(const ProcessEvent& e) {
-  if (e.parent == e.pid) return;
-  const size_t parent = life_at_work(e.parent, e.time);
-  const size_t child = make_instance(e.pid, e.parent, e.time);
-  Instance& from = instances_[parent];
-  Instance& to = instances_[child];
-  to.selected = from.selected;
-  read_image(from, from.images.back());
-  to.images.push_back(make_image(e.time, from.images.back().exe));
-  symbols_.fork(from.images.back().key, to.images.back().key);
-}
-
-void Processes::apply_code(const ProcessEvent& e) {
-  Instance& instance = instances_[life_at_work(e.pid, e.time)];
-  Image& image = instance.images.back();
-  read_image(instance, image);
-  symbols_.add_map(image.key, e.map);
-  if (instance.died != UINT64_MAX) dead_.images.push_back(image.key);
-}
-
-void Processes::apply(const ProcessEvent& e) {
-  if (e.kind == ProcessEvent::Kind::fork) {
-    apply_fork(e);
-    return;
-  }
-  if (e.kind == ProcessEvent::Kind::code) {
-    apply_code(e);
-    return;
-  }
-  // Where another thread than the first one execs or maps, that one's end may be told before it.
-  const bool ends = e.kind == ProcessEvent::Kind::exit;
-  Instance& instance = instances_[ends ? instance_at(e.pid, e.time) : life_at_work(e.pid, e.time)];
-  switch (e.kind) {
-    case ProcessEvent::Kind::exec: {
-      instance.died = UINT64_MAX;
-      const uint64_t before = instance.images.back().key;
-      dead_.images.push_back(before);
-      if (instance.images.size() == most_images)  // note() finds the others' places anew
-        instance.images.erase(instance.images.begin());
-      instance.images.push_back(make_image(e.time, name(""), e.comm));
-      symbols_.fork(before, instance.images.back().key);  // it is in the same root
-      symbols_.exec(instance.images.back().key);
-      const auto exit = exits_.find(e.pid);
-      symbols_.set_pid(instance.images.back().key, e.pid,
-                       exit != exits_.end() && exit->second > e.time);
-      break;
-    }
-    case ProcessEvent::Kind::map: {
-      Image& image = instance.images.back();
-      read_image(instance, image);
-      if (image.exe->empty() && e.map.file.starts_with("/")) image.exe = name(e.map.file);
-      symbols_.add_map(image.key, e.map);
-      break;
-    }
-    case ProcessEvent::Kind::code:
-    case ProcessEvent::Kind::exit:
-      instance.died = e.time;
-      dead_.images.push_back(instance.images.back().key);
-      dead_.instances.push_back(static_cast<size_t>(&instance - instances_.data()));
-      break;
-    case ProcessEvent::Kind::fork:
-      break;
-  }
-}
-
-void Processes::add_events(const std::vector<ProcessEvent>& events) {
-  exits_.clear();
-  for (const ProcessEvent& e : events)
-    if (e.kind == ProcessEvent::Kind::exit) exits_[e.pid] = e.time;
-  for (const ProcessEvent& e : events) apply(e);
 }
 
 void Processes::add_label(uint64_t label, const pk_label& info, const std::string& exe) {

@@ -143,7 +143,10 @@ class Processes {
   void read_image(Instance& instance, Image& image);
   void apply(const ProcessEvent& event);
   void apply_fork(const ProcessEvent& event);
-  void apply_code(const ProcessEvent& event);
+  void apply_exec(const ProcessEvent& event, Instance& instance);
+  void apply_map(const ProcessEvent& event, Instance& instance);
+  void apply_code(const ProcessEvent& event, Instance& instance);
+  void apply_exit(const ProcessEvent& event, size_t index);
 
   UserSymbols& symbols_;
   const bool threads_;

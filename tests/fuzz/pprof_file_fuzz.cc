@@ -7,6 +7,7 @@
 #include "import/pprof_file.h"
 #include "model/gzip.h"
 #include "model/pprof/pprof.h"
+#include "random_profile.h"
 #include "report/ledger.h"
 #include "report_fixture.h"
 

@@ -6,6 +6,7 @@
 #include "fuzz.h"
 #include "model/gzip.h"
 #include "model/pprof/pprof.h"
+#include "random_profile.h"
 #include "report/histogram/histogram_json.h"
 #include "report/histogram/histogram_text.h"
 #include "report/ledger.h"

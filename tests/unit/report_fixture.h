@@ -4,9 +4,6 @@
 // names that attack whatever prints them, and something of every kind of label, basis and frame.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "model/profile.h"
 
 namespace pkprof::test {
@@ -25,11 +22,5 @@ namespace pkprof::test {
 // 2 CPUs, 10 s: calls of the kernel's functions were counted while they were sampled, in processes
 // and for them, of others and of nobody.
 [[nodiscard]] Profile counted_machine();
-
-// Any profile at all, the same for the same seed: hostile strings, odd frames, deep stacks.
-[[nodiscard]] Profile random_profile(uint64_t seed, size_t samples);
-
-// Everything in a profile that does not depend on the order of its tables.
-[[nodiscard]] std::vector<std::string> described(const Profile& profile);
 
 }  // namespace pkprof::test

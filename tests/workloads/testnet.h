@@ -1,38 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network of one's own for a test: namespaces, veth pairs, bridges, and children started inside
-// them on a chosen CPU.
+// A network of one's own for a test: namespaces, veth pairs, bridges.
 //
 // Everything is owned by an object and goes with it. A test that is killed leaves nothing either:
-// children carry PR_SET_PDEATHSIG, a guardian process removes the namespaces when its pipe from us
-// closes, and remove_leftovers() sweeps up after a guardian that was killed too. Names are
-// "pkt-<pid>-<serial>-<label>", so tests running side by side never meet.
+// a guardian process removes the namespaces when its pipe from us closes, and remove_leftovers()
+// sweeps up after a guardian that was killed too. Names are "pkt-<pid>-<serial>-<label>", so tests
+// running side by side never meet.
 //
 // Needs root and the `ip` and `ethtool` programs.
 #pragma once
 
-#include <sys/types.h>
-
-#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/fd.h"
 #include "base/result.h"
+#include "child.h"
 
 namespace pkprof::testnet {
 
-using Argv = std::vector<std::string>;
-
-// Runs a program to its end and returns its standard output. An exit status other than 0 is an
-// error that quotes what the program wrote on standard error.
-[[nodiscard]] Result<std::string> run_command(const Argv& argv);
-
 // Removes namespaces named pkt-<pid>-* whose process no longer exists. Returns how many.
 [[nodiscard]] Result<int> remove_leftovers();
-
-// Path of a program built next to the running one ("pk_udp"), or in $PKPROF_BIN_DIR if that is set.
-[[nodiscard]] std::string sibling(std::string_view program);
 
 class Namespace {
  public:
@@ -99,49 +86,6 @@ struct Pair {
 
   // rps_cpu >= 0 steers what the server receives to that CPU.
   [[nodiscard]] static Result<Pair> create(int rps_cpu = -1);
-};
-
-struct SpawnOptions {
-  const Namespace* ns = nullptr;  // null: where we are
-  int cpu = -1;                   // pin to this CPU; -1: do not
-  std::vector<std::string> env;   // "NAME=value", added to ours
-};
-
-// A child process whose standard output we keep. Destroyed: SIGTERM, then SIGKILL.
-class Child {
- public:
-  [[nodiscard]] static Result<Child> spawn(const Argv& argv, const SpawnOptions& options = {});
-  Child(Child&& other) noexcept;
-  Child& operator=(Child&& other) noexcept;
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child();
-
-  [[nodiscard]] pid_t pid() const { return pid_; }
-  // Waits for a line of output that is exactly `line`; the servers among the workloads print
-  // "ready" once they can be talked to.
-  [[nodiscard]] Result<> wait_for_line(
-      std::string_view line, std::chrono::milliseconds timeout = std::chrono::seconds(10));
-  // Waits for the end. The exit status, or 128 + signal. The child stays if the time runs out.
-  [[nodiscard]] Result<int> wait(std::chrono::milliseconds timeout);
-  // SIGTERM, wait, SIGKILL if it does not go. Returns all of its output; an error if it did not
-  // end with status 0.
-  [[nodiscard]] Result<std::string> stop();
-  // What was read so far; all of it once wait() or stop() has returned.
-  [[nodiscard]] const std::string& output() const { return output_; }
-  // The last line of the output: where the workloads put their result, as one JSON object.
-  [[nodiscard]] std::string last_line() const;
-
- private:
-  Child(pid_t pid, Fd out) : pid_(pid), out_(std::move(out)) {}
-  bool read_some(std::chrono::milliseconds timeout);  // false: end of file or time is up
-  void kill_and_reap() noexcept;
-
-  pid_t pid_ = -1;  // -1: moved from
-  bool reaped_ = false;
-  int status_ = 0;
-  Fd out_;
-  std::string output_;
 };
 
 }  // namespace pkprof::testnet

@@ -1,79 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page in a real browser. PKPROF: the program; FIXTURES: profiles that tests/fixtures.cc wrote.
-// No request leaves the machine: the page has to do without.
+// What the page shows, and what one does with it.
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
-import { copyFileSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import http from "node:http";
-import { tmpdir } from "node:os";
+import { execFileSync } from "node:child_process";
+import { statSync } from "node:fs";
 import { join } from "node:path";
-import { after, afterEach, before, beforeEach, describe, test } from "node:test";
-import { pathToFileURL } from "node:url";
+import { beforeEach, describe, test } from "node:test";
 
-import puppeteer from "puppeteer-core";
+import { complaints, fixture, open, page, pageOf, pkprof, rows, scratch, tab, text, texts } from "./browser.mjs";
 
-const pkprof = process.env.PKPROF;
-const fixtures = process.env.FIXTURES;
-const scratch = mkdtempSync(join(tmpdir(), "pkprof-page-"));
-let browser;
-let page;
-let complaints;
-
-before(async () => {
-  browser = await puppeteer.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu"],
-  });
-});
-after(async () => {
-  await browser?.close();
-  rmSync(scratch, { recursive: true });
-});
-// Whatever a test did: nothing went wrong unseen, and nothing was asked for.
-afterEach(async () => {
-  assert.deepEqual(complaints, []);
-  await page?.close();
-  page = undefined;
-});
-
-function pageOf(name) {
-  const file = join(scratch, `${name}.html`);
-  execFileSync(pkprof, ["report", join(fixtures, `${name}.pb.gz`), "--html", file]);
-  return file;
-}
-
-const open = (file, hash = "") => openUrl(pathToFileURL(file).href + hash);
-
-// Nothing but the page itself is asked for.
-async function openUrl(url) {
-  await page?.close();
-  page = await browser.newPage();
-  await page.setViewport({ width: 1200, height: 900 });
-  complaints = [];
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("console", (message) => {
-    if (message.type() === "error") complaints.push(message.text());
-  });
-  page.on("request", (request) => {
-    const asked = request.url();
-    if (!/^(file|blob|data):/.test(asked) && asked !== url) complaints.push(`asked for ${request.url()}`);
-  });
-  page.on("dialog", (dialog) => {
-    complaints.push(`dialog: ${dialog.message()}`);
-    dialog.dismiss();
-  });
-  await page.goto(url);
-  await page.waitForSelector("[role=tab]");
-}
-
-const text = (selector) => page.$eval(selector, (e) => e.textContent);
-const texts = (selector) => page.$$eval(selector, (all) => all.map((e) => e.textContent));
-const tab = (name) => page.click(`#tab-${name}`);
-const rows = ".ledger tbody:first-of-type";
 const report = (name, ...more) =>
   JSON.parse(
-    execFileSync(pkprof, ["report", join(fixtures, `${name}.pb.gz`), "--json", ...more], {
+    execFileSync(pkprof, ["report", fixture(name), "--json", ...more], {
       maxBuffer: 1 << 28,
     }),
   );
@@ -284,7 +221,7 @@ test("dark and light", async () => {
 
 test("a comparison of two profiles", async () => {
   const file = join(scratch, "diff.html");
-  const [a, b] = ["small", "grouped"].map((name) => join(fixtures, `${name}.pb.gz`));
+  const [a, b] = ["small", "grouped"].map((name) => fixture(name));
   execFileSync(pkprof, ["diff", a, b, "--html", file]);
   await open(file);
   assert.ok((await texts("main table tbody tr")).length > 0);
@@ -303,78 +240,6 @@ test("hostile names are text", async () => {
     }
     assert.deepEqual(complaints, []);
   }
-});
-
-// fetch() would set its own name of the host.
-const ask = (url, options = {}) =>
-  new Promise((resolve, reject) => {
-    const request = http.request(url, options, (response) => {
-      let body = "";
-      response.on("data", (part) => (body += part));
-      response.on("end", () => resolve({ status: response.statusCode, headers: response.headers, body }));
-    });
-    request.on("error", reject);
-    request.end();
-  });
-
-describe("serve", () => {
-  let server;
-  let url;
-  const file = join(scratch, "served.pb.gz");
-  before(async () => {
-    copyFileSync(join(fixtures, "small.pb.gz"), file);
-    server = spawn(pkprof, ["serve", file], { stdio: ["ignore", "pipe", "inherit"] });
-    const [said] = await once(server.stdout, "data");
-    url = /http:\S+/.exec(said)[0];
-  });
-  after(() => server?.kill("SIGKILL"));
-
-  test("shows the page on loopback, whatever the file is by then", async () => {
-    assert.match(url, /^http:\/\/127\.0\.0\.1:\d+\/\?token=[0-9a-f]{32}$/);
-    const shownNow = async () => {
-      await page.waitForSelector(`${rows} tr`);
-      return texts(`${rows} tr`);
-    };
-    await openUrl(url);
-    const shown = await shownNow();
-    await open(pageOf("small"));
-    assert.deepEqual(await shownNow(), shown);
-    copyFileSync(join(fixtures, "called.pb.gz"), file);
-    await openUrl(url);
-    assert.notDeepEqual(await shownNow(), shown);
-    copyFileSync(join(fixtures, "small.pb.gz"), file);
-  });
-
-  test("shows nothing to those who guess, nor under another name", async () => {
-    complaints = [];
-    const token = new URL(url).searchParams.get("token");
-    const other = (token[0] === "0" ? "1" : "0") + token.slice(1);
-    for (const wrong of [url.replace(token, other), url.replace(token, ""), url.split("?")[0]]) {
-      const answer = await ask(wrong);
-      assert.equal(answer.status, 403);
-      assert.ok(answer.body.length < 100);
-    }
-    assert.equal((await ask(url, { headers: { host: "example.org" } })).status, 403);
-    assert.equal((await ask(url, { headers: { host: "localhost:1234" } })).status, 200);
-    assert.equal((await ask(url.replace("/?", "/etc/passwd?"))).status, 404);
-    assert.notEqual((await ask(url, { method: "POST" })).status, 200);
-    const { headers, body } = await ask(url, { method: "HEAD" });
-    assert.equal(body, "");
-    assert.equal(headers["cache-control"], "no-store");
-    assert.equal(headers["referrer-policy"], "no-referrer");
-  });
-
-  test("says what is wrong with the file, and goes on", async () => {
-    complaints = [];
-    writeFileSync(file, "no profile");
-    const answer = await ask(url);
-    assert.equal(answer.status, 500);
-    assert.match(answer.body, /served\.pb\.gz/);
-    copyFileSync(join(fixtures, "small.pb.gz"), file);
-    assert.equal((await ask(url)).status, 200);
-    server.kill("SIGINT");
-    assert.deepEqual(await once(server, "exit"), [0, null]);
-  });
 });
 
 test("1,000,000 samples of 100,000 stacks: below 10 MB, and every view works", async (context) => {

@@ -171,7 +171,6 @@ Result<> KernelObject::try_to_load(const KernelFacts& facts, const TablePair& co
   const auto numbers = pid_namespace();
   if (!numbers) return std::unexpected(numbers.error());
   s->rodata->config.pid_namespace = *numbers;
-  s->rodata->config.calls = options.calls.any();
   tell_clients();
   if (options.calls.any()) {
     bpf_map__set_max_entries(s->maps.calls, cpus * PK_CALL_SLOTS);

@@ -49,6 +49,11 @@ class ScaleTest : public testing::Test {
     name.copy(info.comm, sizeof(info.comm) - 1);
     processes_.add_label(label_of(pid), info);
   }
+  // One that a sample meets.
+  void run(uint32_t pid, const std::string& name) {
+    start(pid, name);
+    meet(pid, name);
+  }
   void end(uint32_t pid) { processes_.add_events({event(ProcessEvent::Kind::exit, pid, ++now_)}); }
   static uint64_t code_of(uint32_t pid) { return kCode + uint64_t{pid} * 0x100000; }
 
@@ -115,8 +120,7 @@ TEST_F(ScaleTest, ProcessesThatEndedAreFoldedByProgram) {
   for (uint32_t i = 0; i < 10 * kLabels; ++i) {
     const uint32_t pid = kFirstPid + i;
     const std::string name = i % 2 ? "cc" : "as";
-    start(pid, name);
-    meet(pid, name);
+    run(pid, name);
     add(own(pid, 0));
     end(pid);
     drain();
@@ -135,8 +139,7 @@ TEST_F(ScaleTest, ProcessesThatEndedAreFoldedByProgram) {
 
 TEST_F(ScaleTest, TheTimelineSaysWhenItWas) {
   slots_ = 1;
-  start(kFirstPid, "server");
-  meet(kFirstPid, "server");
+  run(kFirstPid, "server");
   for (uint64_t slot = 0; slot < 5; ++slot) {
     add(own(kFirstPid, 0), (1 + slot) * kMs);
     // Stacks are no matter of the timeline's.
@@ -160,8 +163,7 @@ TEST_F(ScaleTest, OfALongTimelineSlotsGetLonger) {
   slots_ = 1;
   for (uint32_t i = 0; i < 2000; ++i) {
     const uint32_t pid = kFirstPid + i;
-    start(pid, "cc");
-    meet(pid, "cc");
+    run(pid, "cc");
     add(own(pid, 0));
     end(pid);
     drain();
@@ -186,8 +188,7 @@ TEST_F(ScaleTest, ManyShortProcessesLeaveTheTimelineItsSlots) {
   for (size_t slot = 0; slot < slots; ++slot) {
     for (size_t i = 0; i < in_slot; ++i) {
       ++pid;
-      start(pid, "cc");
-      meet(pid, "cc");
+      run(pid, "cc");
       for (uint16_t syscall = 1; syscall <= 4; ++syscall) {
         pk_key key = own(pid, 0);
         key.kind = PK_OWN;
@@ -229,12 +230,10 @@ TEST_F(ScaleTest, ManyProcessesThatLiveDoNotBlurTheTimeline) {
 }
 
 TEST_F(ScaleTest, WhatComesLaterForAFoldedProcessIsItsPrograms) {
-  start(kFirstPid, "early");
-  meet(kFirstPid, "early");
+  run(kFirstPid, "early");
   end(kFirstPid);
   for (uint32_t i = 1; i <= 2 * kLabels; ++i) {
-    start(kFirstPid + i, "cc");
-    meet(kFirstPid + i, "cc");
+    run(kFirstPid + i, "cc");
     end(kFirstPid + i);
     drain();
   }
@@ -255,8 +254,7 @@ TEST_F(ScaleTest, FoldedProcessesStaySelected) {
   meet(kFirstPid, "cc");
   end(kFirstPid);
   for (uint32_t i = 1; i <= 2 * kLabels; ++i) {
-    start(kFirstPid + i, "cc");
-    meet(kFirstPid + i, "cc");
+    run(kFirstPid + i, "cc");
     end(kFirstPid + i);
     drain();
   }
@@ -287,8 +285,7 @@ TEST_F(ScaleTest, ProcessesThatNobodyMetAreForgotten) {
 TEST_F(ScaleTest, TheSameCodeOfManyProcessesIsOnePlace) {
   for (uint32_t i = 0; i < 10; ++i) {
     const uint32_t pid = kFirstPid + i;
-    start(pid, "cc");
-    meet(pid, "cc");
+    run(pid, "cc");
     add_stack(i + 1, {code_of(pid) + 0x100, code_of(pid) + 0x200});
     add(own(pid, i + 1));
   }
@@ -300,8 +297,7 @@ TEST_F(ScaleTest, TheSameCodeOfManyProcessesIsOnePlace) {
 }
 
 TEST_F(ScaleTest, RowsWithTheLeastTimeLoseTheirStacks) {
-  start(kFirstPid, "app");
-  meet(kFirstPid, "app");
+  run(kFirstPid, "app");
   for (uint64_t i = 1; i <= 20 * kLimits.rows; ++i) {
     add_stack(i, {code_of(kFirstPid) + i, code_of(kFirstPid)});
     add(own(kFirstPid, i), i == 7 ? 1000 * kMs : kMs);
@@ -317,8 +313,7 @@ TEST_F(ScaleTest, RowsWithTheLeastTimeLoseTheirStacks) {
 }
 
 TEST_F(ScaleTest, FramesHaveABound) {
-  start(kFirstPid, "app");
-  meet(kFirstPid, "app");
+  run(kFirstPid, "app");
   uint64_t address = 0xffff'ffff'8000'0000;
   for (uint64_t i = 1; i <= 150; ++i) {  // fewer than rows may be
     std::vector<uint64_t> ips;
@@ -336,8 +331,7 @@ TEST_F(ScaleTest, FramesHaveABound) {
 }
 
 TEST_F(ScaleTest, ObjectsThatNobodyOwnsAreForgotten) {
-  start(kFirstPid, "app");
-  meet(kFirstPid, "app");
+  run(kFirstPid, "app");
   for (uint64_t i = 1; i <= 10 * kLimits.objects; ++i) {
     pk_key key = own(kFirstPid, 0);
     key.kind = PK_SOFTIRQ;
@@ -363,8 +357,7 @@ TEST_F(ScaleTest, ManyPartiesShareRowsInFewPieces) {
   const auto part_of = [](uint32_t i) { return (i % 2 ? 1.5 : 0.5) / kParties; };
   std::vector<Parties::Share> parties;
   for (uint32_t i = 0; i < kParties; ++i) {
-    start(kFirstPid + i, std::to_string(i));
-    meet(kFirstPid + i, std::to_string(i));
+    run(kFirstPid + i, std::to_string(i));
     parties.push_back({label_of(kFirstPid + i), part_of(i)});
   }
   for (uint32_t row = 1; row <= kRows; ++row) {

@@ -17,6 +17,7 @@
 
 #include "export/formats.h"
 #include "golden.h"
+#include "random_profile.h"
 #include "report/format.h"
 #include "report_fixture.h"
 

@@ -12,6 +12,7 @@
 #include "golden.h"
 #include "gprof.h"
 #include "model/gmon.h"
+#include "random_profile.h"
 #include "report/clean.h"
 #include "report/listing/listing.h"
 #include "report_fixture.h"

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "model/pprof/pprof.h"
+#include "random_profile.h"
 #include "report_fixture.h"
 
 namespace pkprof {

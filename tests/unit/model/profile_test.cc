@@ -3,6 +3,7 @@
 
 #include "model/profile.h"
 #include "model/source.h"
+#include "random_profile.h"
 #include "report_fixture.h"
 
 namespace pkprof {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "random_profile.h"
 #include "report/report_json.h"
 #include "report_fixture.h"
 

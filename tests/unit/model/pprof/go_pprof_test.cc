@@ -8,6 +8,7 @@
 
 #include "model/file.h"
 #include "model/pprof/pprof.h"
+#include "random_profile.h"
 #include "report_fixture.h"
 
 namespace pkprof {

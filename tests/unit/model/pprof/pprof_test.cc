@@ -7,6 +7,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "model/gzip.h"
+#include "random_profile.h"
 #include "report/ledger.h"
 #include "report_fixture.h"
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "golden.h"
+#include "random_profile.h"
 #include "report/diff/diff_text.h"
 #include "report_fixture.h"
 

@@ -4,112 +4,22 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
-#include <optional>
-#include <random>
 #include <set>
 
 #include "report/ledger.h"
 #include "report/listing/flat_text.h"
 #include "report/listing/graph_text.h"
 #include "report/listing/listing.h"
-#include "report_fixture.h"
+#include "report/listing/stacks_fixture.h"
 
 namespace pkprof {
 namespace {
 
-// Stacks of functions called "a", "b", ... of one process: "abc" is a, which calls b, which calls
-// c. "." is a frame without a name, "!" a pseudo frame.
-class Stacks {
- public:
-  Stacks() {
-    profile_.meta = {.cpus = 1, .duration_ns = 1'000'000};
-    process_ =
-        profile_.label({.kind = LabelKind::process, .pid = 7, .start_ns = 1, .comm = "seven"});
-    binary_ = profile_.mapping({0x1000, 0x100000, 0, "/bin/seven", ""});
-  }
-
-  Stacks& add(const std::string& path, uint64_t ns, uint64_t calls = 0,
-              std::optional<LabelId> served = {}) {
-    std::vector<FrameId> frames;
-    for (const char c : path) frames.push_back(frame(c));
-    std::ranges::reverse(frames);
-    profile_.add({.ran_on = process_,
-                  .served = served.value_or(process_),
-                  .source = profile_.string("user"),
-                  .stack = profile_.stack(frames)},
-                 {.ns = ns, .calls = calls});
-    return *this;
-  }
-
-  // Calls that were counted, and no time.
-  Stacks& count(const std::string& path, uint64_t calls) {
-    std::vector<FrameId> frames;
-    for (const char c : path) frames.push_back(frame(c));
-    std::ranges::reverse(frames);
-    profile_.add({.ran_on = process_,
-                  .served = process_,
-                  .source = profile_.string("calls"),
-                  .stack = profile_.stack(frames)},
-                 {.calls = calls});
-    return *this;
-  }
-
-  FrameId frame(char c) {
-    if (c == '!')
-      return profile_.frame({FrameKind::pseudo, no_mapping, 0, profile_.string("!"), 0, 0});
-    const auto address = 0x1000 + static_cast<uint64_t>(c);
-    const StringId name = c == '.' ? 0 : profile_.string(std::string(1, c));
-    return profile_.frame({FrameKind::user, binary_, address, name, 0, 0});
-  }
-
-  Profile& profile() { return profile_; }
-  [[nodiscard]] LabelId process() const { return process_; }
-
- private:
-  Profile profile_;
-  LabelId process_ = 0;
-  MappingId binary_ = 0;
-};
-
-// A graph by the names of its nodes.
-class Named {
- public:
-  explicit Named(const Profile& profile, const ReportOptions& options = {})
-      : listing_(listing_of(profile, options, ListingKind::graph)), graph_(listing_.graph()) {
-    for (CallNodeId id = 0; id < graph_.nodes.size(); ++id)
-      ids_.emplace(listing_.name_alone(id), id);
-  }
-
-  [[nodiscard]] const CallGraph& graph() const { return graph_; }
-  [[nodiscard]] const Listing& listing() const { return listing_; }
-  [[nodiscard]] CallNodeId id(const std::string& name) const { return ids_.at(name); }
-  [[nodiscard]] const CallNode& node(const std::string& name) const {
-    return graph_.nodes[id(name)];
-  }
-  // Nothing when there is no such call.
-  [[nodiscard]] CallArc arc(const std::string& caller, const std::string& callee) const {
-    for (const CallArcId arc : graph_.calls_from(id(caller))) {
-      if (graph_.arcs[arc].callee == id(callee)) return graph_.arcs[arc];
-    }
-    return {};
-  }
-  [[nodiscard]] std::set<std::string> members(CycleId cycle) const {
-    std::set<std::string> names;
-    for (const CallNodeId id : graph_.cycles.at(cycle).members)
-      names.insert(listing_.name_alone(id));
-    return names;
-  }
-
- private:
-  Listing listing_;
-  const CallGraph& graph_;
-  std::map<std::string, CallNodeId> ids_;
-};
-
 constexpr const char* root = "seven[7]";
-using Names = std::set<std::string>;
+using test::Named;
+using test::Names;
+using test::Stacks;
 
 TEST(CallGraph, TimesAreThoseOfTheStacks) {
   Stacks stacks;
@@ -350,81 +260,6 @@ TEST(CallGraph, ADeepStackOfTwoThatHaveNoName) {
   const Named graph(profile);
   EXPECT_EQ(graph.node(root).total_ns, 10U);
   EXPECT_TRUE(graph.graph().cycles.empty());
-}
-
-// What the graph should be, the slow way: sets of functions and pairs of each stack.
-struct Truth {
-  std::map<std::string, uint64_t> self, total;
-  std::map<std::pair<std::string, std::string>, uint64_t> arcs;
-  std::map<std::string, Names> reach;
-
-  void add(const std::string& path, uint64_t ns) {
-    self[path.substr(path.size() - 1)] += ns;
-    Names functions;
-    std::set<std::pair<std::string, std::string>> pairs;
-    for (size_t i = 0; i < path.size(); ++i) {
-      functions.insert(path.substr(i, 1));
-      if (i > 0) pairs.emplace(path.substr(i - 1, 1), path.substr(i, 1));
-    }
-    for (const auto& function : functions) total[function] += ns;
-    for (const auto& pair : pairs) arcs[pair] += ns;
-  }
-
-  void close() {
-    for (const auto& [pair, ns] : arcs) reach[pair.first].insert(pair.second);
-    for (bool grew = true; grew;) {
-      grew = false;
-      for (auto& [from, all] : reach) {
-        Names more = all;
-        for (const std::string& next : all) more.insert(reach[next].begin(), reach[next].end());
-        grew = grew || more.size() > all.size();
-        all = more;
-      }
-    }
-  }
-  bool in_one_cycle(const std::string& a, const std::string& b) {
-    return a != b && reach[a].contains(b) && reach[b].contains(a);
-  }
-};
-
-TEST(CallGraph, IsWhatTheStacksSay) {
-  for (uint64_t seed = 0; seed < 200; ++seed) {
-    std::mt19937_64 random(seed);
-    const size_t letters = 3 + random() % 12;
-    Stacks stacks;
-    Truth truth;
-    for (size_t n = 1 + random() % 12; n > 0; --n) {
-      std::string path;
-      for (size_t depth = 1 + random() % 8; depth > 0; --depth)
-        path += static_cast<char>('a' + random() % letters);
-      const uint64_t ns = 1 + random() % 100;
-      stacks.add(path, ns);
-      truth.add(path, ns);
-    }
-    truth.close();
-    const Named graph(stacks.profile());
-    for (const auto& [name, ns] : truth.total) {
-      EXPECT_EQ(graph.node(name).total_ns, ns);
-      EXPECT_EQ(graph.node(name).self_ns, truth.self[name]);
-      for (const auto& [other, unused] : truth.total) {
-        if (name == other) continue;
-        const CycleId cycle = graph.node(name).cycle;
-        EXPECT_EQ(cycle != no_cycle && cycle == graph.node(other).cycle,
-                  truth.in_one_cycle(name, other));
-      }
-    }
-    size_t arcs = 0;
-    for (const CallArc& arc : graph.graph().arcs)
-      arcs += graph.graph().nodes[arc.caller].function == no_function ? 0 : 1;
-    EXPECT_EQ(arcs, truth.arcs.size());
-    for (const auto& [pair, ns] : truth.arcs)
-      EXPECT_EQ(graph.arc(pair.first, pair.second).total_ns, ns);
-    for (const Cycle& cycle : graph.graph().cycles) {
-      uint64_t shares = 0;
-      for (const CallNodeId id : cycle.members) shares += graph.graph().share_of_cycle_ns(id);
-      EXPECT_EQ(shares, cycle.total_ns) << "a stack enters once and leaves once";
-    }
-  }
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ int main(void) {
 )";
 
 // Stacks of that program that have all of its calls among them.
-const std::vector<std::vector<std::string>> stacks = {
+const std::vector<std::vector<std::string>> program_stacks = {
     {"main", "leaf", "burn"},
     {"main", "outer", "even", "odd", "even", "leaf", "burn"},
     {"main", "outer", "leaf", "burn"},
@@ -65,7 +65,7 @@ Profile profile_of_stacks() {
       profile.label({.kind = LabelKind::process, .pid = 9, .start_ns = 1, .comm = "known"});
   const MappingId binary = profile.mapping({0, 0x10000, 0, "/bin/known", ""});
   std::map<std::string, uint64_t> addresses;
-  for (const auto& stack : stacks) {
+  for (const auto& stack : program_stacks) {
     std::vector<FrameId> frames;
     for (const std::string& name : stack) {
       const uint64_t address = addresses.try_emplace(name, addresses.size()).first->second;

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "random_profile.h"
 #include "report/ledger.h"
 #include "report/listing/flat_text.h"
 #include "report/listing/graph_text.h"
 #include "report/listing/listing_json.h"
-#include "report_fixture.h"
 
 namespace pkprof {
 namespace {

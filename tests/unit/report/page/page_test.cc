@@ -10,6 +10,7 @@
 #include <string>
 
 #include "model/gzip.h"
+#include "random_profile.h"
 #include "report/ledger.h"
 #include "report/page/page_stacks.h"
 #include "report_fixture.h"

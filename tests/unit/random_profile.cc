@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "random_profile.h"
+
+#include <algorithm>
+#include <random>
+
+namespace pkprof::test {
+namespace {
+
+using namespace std::literals;
+
+std::string random_text(std::mt19937_64& random) {
+  constexpr std::string_view bytes = "ab/\\x0f41\x1b\n\"<\xff\xc3\xa9\xe2\x80\xae\0:#"sv;
+  std::string text;
+  for (size_t length = random() % 12; length > 0; --length) text += bytes[random() % bytes.size()];
+  return text;
+}
+
+Container random_container(std::mt19937_64& random) {
+  if (random() % 3 == 0) return {};
+  return {.id = random_text(random),
+          .runtime = random_text(random),
+          .name = random_text(random),
+          .image = random_text(random),
+          .pod = random_text(random),
+          .pod_namespace = random_text(random),
+          .pod_uid = random_text(random)};
+}
+
+LabelId random_label(Profile& profile, std::mt19937_64& random) {
+  return profile.label({.kind = static_cast<LabelKind>(random() % label_kind_count),
+                        .pid = static_cast<uint32_t>(random() % 8),
+                        .start_ns = random() % 3,
+                        .kthread = random() % 4 == 0,
+                        .parent_pid = static_cast<uint32_t>(random()),
+                        .comm = random_text(random),
+                        .exe = random_text(random),
+                        .cgroup = random_text(random),
+                        .container = random_container(random),
+                        .reason = random() % 4 == 0 ? random_text(random) : ""});
+}
+
+FrameId random_frame(Profile& profile, std::mt19937_64& random) {
+  Frame frame{.kind = static_cast<FrameKind>(random() % 3)};
+  if (random() % 3 != 0)
+    frame.mapping = profile.mapping({random() % 4, random(), random(), random_text(random), "ab",
+                                     random() % 2 != 0 ? random() : no_vaddr});
+  if (random() % 3 != 0) frame.address = random();
+  frame.function = profile.string(random_text(random));
+  frame.file = profile.string(random_text(random));
+  if (random() % 2 != 0) frame.line = static_cast<uint32_t>(random());
+  return profile.frame(frame);
+}
+
+}  // namespace
+
+Profile random_profile(uint64_t seed, size_t samples) {
+  std::mt19937_64 random(seed);
+  Profile profile;
+  profile.meta = {.kernel = random_text(random),
+                  .host = random_text(random),
+                  .command = random_text(random),
+                  .cpus = static_cast<uint32_t>(random() % 512),
+                  .start_unix_ns = random() >> 1,
+                  .duration_ns = random() >> 12,
+                  .paused_ns = random() >> 12,
+                  .frequency_hz = random() % 10000,
+                  .samples_taken = random(),
+                  .samples_lost = random(),
+                  .counted_functions = random(),
+                  .counted_by = random_text(random),
+                  .unwatched_ns = random() >> 12,
+                  .degraded = {random_text(random), random_text(random)},
+                  .counters = {{random_text(random), random()}, {"", 1}}};
+  for (size_t i = 0; i < samples; ++i) {
+    std::vector<FrameId> frames(random() % 20);
+    for (FrameId& frame : frames) frame = random_frame(profile, random);
+    profile.name_thread(random_label(profile, random), static_cast<uint32_t>(random() % 3),
+                        random_text(random));
+    profile.add({.ran_on = random_label(profile, random),
+                 .served = random_label(profile, random),
+                 .source = profile.string(random_text(random)),
+                 .basis = static_cast<Basis>(random() % basis_count),
+                 .stack = profile.stack(frames),
+                 .thread = static_cast<uint32_t>(random() % 3),
+                 .served_thread = static_cast<uint32_t>(random() % 3)},
+                {.count = random() % 100,
+                 .ns = random() % 1'000'000'000,
+                 .exact_ns = seed % 2 * (random() % 1000),
+                 .calls = seed % 3 * (random() % 1000)});
+    profile.timeline.push_back({.slot = static_cast<uint32_t>(i),
+                                .ran_on = random_label(profile, random),
+                                .served = random_label(profile, random),
+                                .source = profile.string(random_text(random)),
+                                .ns = random() % 1'000'000'000});
+  }
+  profile.meta.slot_ns = random() >> 12;
+  return profile;
+}
+
+std::vector<std::string> described(const Profile& profile) {
+  std::vector<std::string> lines;
+  const auto text_of = [](const Label& label) {
+    const Container& c = label.container;
+    return std::string(to_string(label.kind)) + "|" + std::to_string(label.pid) + "|" +
+           std::to_string(label.start_ns) + "|" + std::to_string(label.kthread) + "|" +
+           std::to_string(label.parent_pid) + "|" + label.comm + "|" + label.exe + "|" +
+           label.cgroup + "|" + label.reason + "|" + c.id + "|" + c.runtime + "|" + c.name + "|" +
+           c.image + "|" + c.pod + "|" + c.pod_namespace + "|" + c.pod_uid;
+  };
+  for (const Label& label : profile.labels()) lines.push_back(text_of(label));
+  for (const auto& [thread, name] : profile.thread_names())
+    lines.push_back(text_of(profile.labels()[thread.first]) + "/" + std::to_string(thread.second) +
+                    " " + name);
+  for (const auto& [key, value] : profile.samples()) {
+    std::string line = text_of(profile.labels()[key.ran_on]) + ">" +
+                       text_of(profile.labels()[key.served]) + ">" + profile.text(key.source) +
+                       ">" + std::string(to_string(key.basis)) + ">" + std::to_string(key.thread) +
+                       ">" + std::to_string(key.served_thread);
+    for (const FrameId id : profile.frames_of(key.stack)) {
+      const Frame& frame = profile.frames()[id];
+      line += ";" + std::string(to_string(frame.kind)) + "," + std::to_string(frame.address) + "," +
+              profile.text(frame.function) + "," + profile.text(frame.file) + "," +
+              std::to_string(frame.line);
+      if (frame.mapping == no_mapping) continue;
+      const Mapping& mapping = profile.mappings()[frame.mapping];
+      line += "@" + std::to_string(mapping.start) + "," + std::to_string(mapping.limit) + "," +
+              std::to_string(mapping.offset) + "," + mapping.file + "," + mapping.build_id + "," +
+              std::to_string(mapping.vaddr);
+    }
+    for (const uint64_t n : {value.count, value.ns, value.exact_ns, value.calls})
+      line += " " + std::to_string(n);
+    lines.push_back(std::move(line));
+  }
+  for (const auto& [slot, ran_on, served, source, ns] : profile.timeline)
+    lines.push_back("slot " + std::to_string(slot) + " " + text_of(profile.labels()[ran_on]) + ">" +
+                    text_of(profile.labels()[served]) + ">" + profile.text(source) + " " +
+                    std::to_string(ns));
+  std::ranges::sort(lines);
+  return lines;
+}
+
+}  // namespace pkprof::test

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// A real browser for the tests of the page. PKPROF: the program; FIXTURES: profiles that
+// tests/fixtures.cc wrote. No request leaves the machine: the page has to do without.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before } from "node:test";
+import { pathToFileURL } from "node:url";
+
+import puppeteer from "puppeteer-core";
+
+export const pkprof = process.env.PKPROF;
+const fixtures = process.env.FIXTURES;
+export const fixture = (name) => join(fixtures, `${name}.pb.gz`);
+export const scratch = mkdtempSync(join(tmpdir(), "pkprof-page-"));
+let browser;
+export let page;
+// What went wrong, since the page was opened.
+export let complaints = [];
+
+before(async () => {
+  browser = await puppeteer.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu"],
+  });
+});
+after(async () => {
+  await browser?.close();
+  rmSync(scratch, { recursive: true });
+});
+// Whatever a test did: nothing went wrong unseen, and nothing was asked for.
+afterEach(async () => {
+  assert.deepEqual(complaints, []);
+  await page?.close();
+  page = undefined;
+});
+
+export function pageOf(name) {
+  const file = join(scratch, `${name}.html`);
+  execFileSync(pkprof, ["report", fixture(name), "--html", file]);
+  return file;
+}
+
+export const open = (file, hash = "") => openUrl(pathToFileURL(file).href + hash);
+
+// Nothing but the page itself is asked for.
+export async function openUrl(url) {
+  await page?.close();
+  page = await browser.newPage();
+  await page.setViewport({ width: 1200, height: 900 });
+  complaints = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => {
+    if (message.type() === "error") complaints.push(message.text());
+  });
+  page.on("request", (request) => {
+    const asked = request.url();
+    if (!/^(file|blob|data):/.test(asked) && asked !== url) complaints.push(`asked for ${request.url()}`);
+  });
+  page.on("dialog", (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  await page.goto(url);
+  await page.waitForSelector("[role=tab]");
+}
+
+export const text = (selector) => page.$eval(selector, (e) => e.textContent);
+export const texts = (selector) => page.$$eval(selector, (all) => all.map((e) => e.textContent));
+export const tab = (name) => page.click(`#tab-${name}`);
+export const rows = ".ledger tbody:first-of-type";
