@@ -16,6 +16,8 @@ enum { PK_SALT_CLIENT = 0x636c, PK_SALT_VIA = 0x7669, PK_SALT_REMOTE = 0x7265 };
 static __always_inline struct pk_client *pk_client_at(__u32 place)
 {
 	place &= PK_CLIENTS - 1;
+	if (!config.clients) /* and there is no map */
+		return NULL;
 	return bpf_map_lookup_elem(&clients, &place);
 }
 
@@ -124,6 +126,8 @@ __u32 pk_client_of_message(struct pk_cpu *c)
 static __always_inline struct pk_flow *pk_flow_at(__u32 place)
 {
 	place &= PK_FLOWS - 1;
+	if (!config.clients) /* and there is no map */
+		return NULL;
 	return bpf_map_lookup_elem(&flows, &place);
 }
 

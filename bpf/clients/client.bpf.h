@@ -133,9 +133,12 @@ static __always_inline void pk_begin_worker(struct pk_worker *worker, __u64 thre
 static __always_inline struct pk_worker *pk_worker_of(struct task_struct *task, bool begin)
 {
 	__u32 place = task->pid & (PK_WORKERS - 1);
-	struct pk_worker *worker = bpf_map_lookup_elem(&workers, &place);
 	__u64 thread = task->start_boottime << 22 ^ task->pid;
+	struct pk_worker *worker;
 
+	if (!config.clients) /* and there is no map: 6.1 also looks at functions that nobody calls */
+		return NULL;
+	worker = bpf_map_lookup_elem(&workers, &place);
 	if (!worker)
 		return NULL;
 	if (unlikely(worker->thread != thread || worker->window != window)) {

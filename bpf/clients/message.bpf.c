@@ -92,10 +92,8 @@ int BPF_PROG(pk_client_arrives, struct sk_buff *skb)
 }
 
 /* Unix sockets: the message is in the other's hands already, and may be taken before this. */
-SEC("?tp_btf/sock_send_length")
-int BPF_PROG(pk_client_sends, struct sock *sk, int ret)
+static __always_inline int pk_sends(struct pk_cpu *c, struct sock *sk, int ret)
 {
-	struct pk_cpu *c = pk_hook(PK_HOOKS_CLIENTS);
 	struct pk_end *end;
 
 	if (ret <= 0 || sk->__sk_common.skc_family != AF_UNIX ||
@@ -106,4 +104,17 @@ int BPF_PROG(pk_client_sends, struct sock *sk, int ret)
 		return 0;
 	pk_asks(end);
 	return pk_note_message(pk_sock_object(pk_plain(c, sk)), pk_plain(c, sk), pk_client_of_message(c));
+}
+
+SEC("?tp_btf/sock_send_length")
+int BPF_PROG(pk_client_sends, struct sock *sk, int ret)
+{
+	return pk_sends(pk_hook(PK_HOOKS_CLIENTS), sk, ret);
+}
+
+/* Before there was a tracepoint. */
+SEC("?fexit/sock_sendmsg")
+int BPF_PROG(pk_client_sends_msg, struct socket *sock, void *msg, int ret)
+{
+	return pk_sends(pk_hook(PK_HOOKS_CLIENTS), sock->sk, ret);
 }

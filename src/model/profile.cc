@@ -109,7 +109,7 @@ std::string Label::name() const {
     case LabelKind::steal:
       return "STEAL";
     case LabelKind::remote:
-      return reason.empty() ? "?" : reason;
+      return reason.empty() ? "REMOTE" : reason;
   }
   return "?";
 }

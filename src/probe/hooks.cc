@@ -37,6 +37,7 @@ constexpr const char* reschedules = "interrupts: who has other CPUs look for tas
 constexpr const char* huge_pages = "memory: whose pages khugepaged joins";
 constexpr const char* killing = "memory: who makes the kernel kill";
 constexpr const char* messages = "clients: Unix sockets";
+constexpr const char* unix_senders = "clients: who sends over Unix sockets";
 constexpr const char* wakers = "clients: who wakes a thread for its work";
 constexpr const char* names = "processes: that name themselves";
 constexpr const char* coming_back = "CPUs: going offline and coming back";
@@ -77,6 +78,7 @@ constexpr Need needs[] = {
     {huge_pages, "the work of khugepaged stays unclaimed"},
     {killing, "the work of the oom reaper stays unclaimed"},
     {messages, "time for clients over Unix sockets counts as a server's own"},
+    {unix_senders, "time for clients over Unix sockets counts as a server's own"},
     {wakers, "time of threads that others give work to counts as a server's own"},
     {names, "a process that names itself may be shown by the name that it had before"},
     {coming_back, "a CPU that goes offline is not sampled any more, and taken for idle"},
@@ -153,7 +155,8 @@ constexpr Hook hooks[] = {
     {"pk_softirq_entry", all_time, "softirq_entry", 1, false, 0, HookGroup::measure},
     {"pk_softirq_exit", all_time, "softirq_exit", 1, false, 0, HookGroup::measure},
     {"pk_client_arrives", messages, "skb_copy_datagram_iovec", 1, false, 0, HookGroup::clients},
-    {"pk_client_sends", messages, "sock_send_length", 2, false, 0, HookGroup::clients},
+    {"pk_client_sends", unix_senders, "sock_send_length", 2, false, 0, HookGroup::clients},
+    {"pk_client_sends_msg", unix_senders, "sock_sendmsg", 0, true, 1, HookGroup::clients},
     {"pk_client_wakes", wakers, "sched_waking", 1, false, 0, HookGroup::clients},
     {"pk_client_forks", wakers, "sched_process_fork", 2, false, 0, HookGroup::clients},
     {"pk_calls_softirq_entry", all_calls, "softirq_entry", 1, false, 0, HookGroup::calls},
