@@ -40,6 +40,14 @@ LabelId random_label(Profile& profile, std::mt19937_64& random) {
                         .reason = random() % 4 == 0 ? random_text(random) : ""});
 }
 
+ClientId random_client(Profile& profile, std::mt19937_64& random) {
+  if (random() % 2 == 0) return 0;
+  Client client{.label = random_label(profile, random),
+                .rule = static_cast<ClientRule>(1 + random() % (client_rule_count - 1))};
+  for (size_t i = random() % 3; i > 0; --i) client.via.push_back(random_label(profile, random));
+  return profile.client(client);
+}
+
 FrameId random_frame(Profile& profile, std::mt19937_64& random) {
   Frame frame{.kind = static_cast<FrameKind>(random() % 3)};
   if (random() % 3 != 0)
@@ -83,7 +91,8 @@ Profile random_profile(uint64_t seed, size_t samples) {
                  .basis = static_cast<Basis>(random() % basis_count),
                  .stack = profile.stack(frames),
                  .thread = static_cast<uint32_t>(random() % 3),
-                 .served_thread = static_cast<uint32_t>(random() % 3)},
+                 .served_thread = static_cast<uint32_t>(random() % 3),
+                 .client = random_client(profile, random)},
                 {.count = random() % 100,
                  .ns = random() % 1'000'000'000,
                  .exact_ns = seed % 2 * (random() % 1000),

@@ -30,4 +30,16 @@ struct Place {
 bool read_all(int fd, Ask& to);
 bool write_all(int fd, const Ask& from);
 
+// What was done for each client, in memory that processes share and, where there is a path, others
+// read as a file: entries of two 64-bit numbers, its pid and how much.
+class Truth {
+ public:
+  explicit Truth(const std::string& path);
+  void add(int client, uint64_t amount) const;
+
+ private:
+  struct Client;
+  Client* clients_;
+};
+
 }  // namespace pkprof::workload

@@ -2,15 +2,12 @@
 // Servers of the usual shapes. Each burns the CPU time that a request asks for, and answers it: one
 // thread that waits for many, one that reads all that is there before it works, a pool of threads
 // behind a queue, a process for each connection, a proxy, datagrams, the end of a pipe.
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <ctime>
@@ -37,48 +34,19 @@ struct Options {
   std::string truth;  // a file
 };
 
-// The CPU time that was burned for each client, as the server itself knows. In memory that its
-// processes share and, if it is asked for, others read as a file.
-class Truth {
- public:
-  static constexpr size_t most = 64;
-  struct Client {
-    std::atomic<int64_t> pid;
-    std::atomic<uint64_t> ns;
-  };
+// The CPU time that was burned for each client, as the server itself knows.
+const Truth* truth = nullptr;
 
-  explicit Truth(const std::string& path) {
-    const int fd = path.empty() ? -1 : open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (!path.empty() && (fd < 0 || ftruncate(fd, most * sizeof(Client)))) die(path);
-    void* memory = mmap(nullptr, most * sizeof(Client), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
-    if (memory == MAP_FAILED) die("mmap");
-    clients_ = static_cast<Client*>(memory);
-  }
-  void burn(const Ask& ask, uint64_t us) const {
-    const uint64_t before = thread_ns();
-    burn_us(us);
-    const uint64_t ns = thread_ns() - before;
-    for (size_t i = 0; i < most; ++i) {
-      int64_t free = 0;
-      Client& client = clients_[i];
-      if (client.pid != ask.client && !client.pid.compare_exchange_strong(free, ask.client) &&
-          free != ask.client)
-        continue;
-      client.ns += ns;
-      break;
-    }
-  }
-
- private:
-  static uint64_t thread_ns() {
+void burn(const Ask& ask, uint64_t us) {
+  const auto thread_ns = [] {
     timespec t{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-  }
-  Client* clients_ = nullptr;
-};
-const Truth* truth = nullptr;
+  };
+  const uint64_t before = thread_ns();
+  burn_us(us);
+  truth->add(ask.client, thread_ns() - before);
+}
 
 // One thread and all its connections. `work` gets what is ready, all at once.
 template <typename Work>
@@ -110,7 +78,7 @@ void answer_one(int fd) {
     close(fd);
     return;
   }
-  truth->burn(ask, ask.cost_us);
+  burn(ask, ask.cost_us);
   write_all(fd, ask);
 }
 
@@ -131,7 +99,7 @@ void serve_in_batches(int listener) {
         close(fd);
     }
     for (const auto& [fd, ask] : asks) {
-      truth->burn(ask, ask.cost_us);
+      burn(ask, ask.cost_us);
       write_all(fd, ask);
     }
   });
@@ -151,7 +119,7 @@ void serve_by_pool(int listener, int threads) {
         const auto [fd, ask] = queue.front();
         queue.pop_front();
         lock.unlock();
-        truth->burn(ask, ask.cost_us);
+        burn(ask, ask.cost_us);
         write_all(fd, ask);
       }
     });
@@ -181,7 +149,7 @@ void serve_by_processes(int listener) {
     if (child == 0) {
       close(listener);
       for (Ask ask; read_all(fd, ask);) {
-        truth->burn(ask, ask.cost_us);
+        burn(ask, ask.cost_us);
         write_all(fd, ask);
       }
       _exit(0);
@@ -204,9 +172,9 @@ void serve_as_proxy(int listener, const Options& options) {
         close(fd);
         continue;
       }
-      truth->burn(ask, static_cast<uint64_t>(options.cost_us));
+      burn(ask, static_cast<uint64_t>(options.cost_us));
       if (!write_all(upstream, ask) || !read_all(upstream, ask)) return;
-      truth->burn(ask, static_cast<uint64_t>(options.cost_us));
+      burn(ask, static_cast<uint64_t>(options.cost_us));
       write_all(fd, ask);
     }
   });
@@ -219,13 +187,13 @@ void serve_datagrams(int fd) {
     socklen_t length = sizeof from;
     auto* const address = reinterpret_cast<sockaddr*>(&from);
     if (recvfrom(fd, &ask, sizeof ask, 0, address, &length) != sizeof ask) continue;
-    truth->burn(ask, ask.cost_us);
+    burn(ask, ask.cost_us);
     if (length) sendto(fd, &ask, sizeof ask, 0, address, length);
   }
 }
 
 void serve_pipe() {
-  for (Ask ask; !stopped() && read_all(STDIN_FILENO, ask);) truth->burn(ask, ask.cost_us);
+  for (Ask ask; !stopped() && read_all(STDIN_FILENO, ask);) burn(ask, ask.cost_us);
 }
 
 int run(int argc, char** argv) {

@@ -3,13 +3,40 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "ask.h"
 #include "workload.h"
 
 namespace {
+
+std::string unescaped(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char next = i + 1 < text.size() ? text[i + 1] : '\0';
+    const bool escaped = text[i] == '\\' && (next == 'r' || next == 'n');
+    out += escaped ? (next == 'r' ? '\r' : '\n') : text[i];
+    i += escaped ? 1 : 0;
+  }
+  return out;
+}
+
+// A request of another protocol, whose answer is always so long.
+bool exchange(int fd, const std::string& request, size_t answer_bytes) {
+  if (write(fd, request.data(), request.size()) != static_cast<ssize_t>(request.size()))
+    return false;
+  char answer[4096];
+  for (size_t got = 0; got < answer_bytes;) {
+    const ssize_t n = read(fd, answer, std::min(sizeof answer, answer_bytes - got));
+    if (n == 0 || (n < 0 && (errno != EINTR || pkprof::workload::stopped()))) return false;
+    if (n > 0) got += static_cast<size_t>(n);
+  }
+  return true;
+}
 
 int run(int argc, char** argv) {
   using namespace pkprof::workload;
@@ -19,6 +46,9 @@ int run(int argc, char** argv) {
   int cost_us = 100;
   int connections = 1;
   bool pipe = false;
+  std::string text;
+  std::string told;
+  size_t answer_bytes = 0;
   ArgParser app("A client that asks for CPU time.");
   app.show_defaults();
   common.add_to(app);
@@ -30,7 +60,12 @@ int run(int argc, char** argv) {
   app.add("--rate", rate, "requests a second in all; 0: one after the other");
   app.add("--cost-us", cost_us, "CPU time to ask for");
   app.add("--connections", connections, "by turns").range(1, 1000);
+  app.add("--text", text, "to another server: this text, with \\r and \\n");
+  app.add("--truth", told, "a file for how many answers there were: pid and number");
+  app.add("--answer-bytes", answer_bytes, "of such a server's answer");
   if (const auto end = app.parse(argc, argv)) return *end;
+  const Truth truth(told);
+  text = unescaped(text);
   begin(common);
 
   std::vector<int> fds;
@@ -49,9 +84,13 @@ int run(int argc, char** argv) {
     }
     const int fd = fds[done % fds.size()];
     Ask ask{static_cast<uint32_t>(cost_us), getpid()};
-    if (!write_all(fd, ask)) break;
-    if (!pipe && !read_all(fd, ask)) break;
+    if (!text.empty()) {
+      if (!exchange(fd, text, answer_bytes)) break;
+    } else if (!write_all(fd, ask) || (!pipe && !read_all(fd, ask))) {
+      break;
+    }
     ++done;
+    if (!told.empty()) truth.add(getpid(), 1);
   }
   if (pipe) return 0;
   print_result({{"done", done}, {"wall_ns", now_ns() - start}});
