@@ -198,10 +198,11 @@ TEST_F(ClientsTest, Redis) {
 
 TEST_F(ClientsTest, Memcached) {
   if (find_program("memcached").empty()) GTEST_SKIP() << "needs memcached";
-  const int server = stage_.start(nullptr,
-                                  {find_program("memcached"), "-u", "root", "-l", "127.0.0.1", "-p",
-                                   "9312", "-U", "0", "-t", "4", "-o", "no_lru_maintainer,no_lru_crawler"},
-                                  server_cpu, false);
+  const int server =
+      stage_.start(nullptr,
+                   {find_program("memcached"), "-u", "root", "-l", "127.0.0.1", "-p", "9312", "-U",
+                    "0", "-t", "4", "-o", "no_lru_maintainer,no_lru_crawler"},
+                   server_cpu, false);
   talk("9312", "set k 0 0 3\\r\\nabc\\r\\n");
   expect_equal({"--port", "9312", "--text", "get k\\r\\n", "--answer-bytes", "23"}, {server},
                pools);

@@ -91,6 +91,7 @@ void serve_by_turns(int listener) {
 void serve_in_batches(int listener) {
   loop(listener, [](const std::vector<int>& ready) {
     std::vector<std::pair<int, Ask>> asks;
+    asks.reserve(ready.size());
     for (const int fd : ready) {
       Ask ask;
       if (read_all(fd, ask))

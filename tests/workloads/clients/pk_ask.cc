@@ -69,6 +69,7 @@ int run(int argc, char** argv) {
   begin(common);
 
   std::vector<int> fds;
+  fds.reserve(static_cast<size_t>(connections));
   for (int i = 0; i < connections; ++i) fds.push_back(pipe ? STDOUT_FILENO : to.connect());
   if (!pipe) say_ready();
   // At random moments: what comes at regular ones may meet the sampling clock always, or never.
