@@ -64,6 +64,9 @@ Argv Variant::argv(const Stage& stage, int hz) const {
   if (info.name == "pkprof-100") {
     return {ours, "record", "-a", "-F", rate, "--budget", "100", "-o", file};
   }
+  if (info.name == "pkprof-clients") {
+    return {ours, "record", "-a", "-F", rate, "--budget", "100", "--clients", "-o", file};
+  }
   if (info.name == "sampler") {
     return {ours, "record", "-a", "-F", rate, "--no-attribution", "-o", file};
   }
@@ -81,6 +84,7 @@ std::vector<Variant> all_variants() {
       {{"wait", "bare_sampler HZ 25000"}, "", ""},
       pkprof({"pkprof", "pkprof record -a -F HZ -o FILE"}),
       pkprof({"pkprof-100", "pkprof record -a -F HZ --budget 100 -o FILE"}),
+      pkprof({"pkprof-clients", "pkprof record -a -F HZ --budget 100 --clients -o FILE"}),
       pkprof({"sampler", "pkprof record -a -F HZ --no-attribution -o FILE"}),
       {{"perf", "perf record -a -g -F HZ -o FILE"}, "perf", "perf.data", Clock::event, false, true},
       {{"bpftrace", "bpftrace -e 'profile:hz:HZ { @[kstack, ustack] = count(); }'"},

@@ -154,6 +154,7 @@ int pk_note_message(__u64 number, __u64 sender, __u32 client)
 	flow->before = 0;
 	flow->several = 0;
 	flow->client = client;
+	flow->window = window;
 	flow->number = number;
 	return 0;
 found:
@@ -163,6 +164,7 @@ found:
 		flow->sender = sender;
 	}
 	flow->client = client;
+	flow->window = window;
 	return 0;
 }
 
@@ -174,7 +176,7 @@ __u32 pk_noted_message(__u64 number)
 	for (i = 0; i < PK_NEAR; i++) {
 		flow = pk_flow_at((__u32)(number >> 32) + i);
 		if (flow && flow->number == number)
-			return flow->several ? 0 : flow->client;
+			return flow->several || flow->window != window ? 0 : flow->client;
 	}
 	return 0;
 }

@@ -63,7 +63,9 @@ struct pk_flow {
 	__u64 sender; /* the socket that sent it, */
 	__u64 before; /* and the one that was it before that */
 	__u32 client;
+	__u32 window;  /* of the hooks in which this was noted */
 	__u32 several; /* sockets send by turns under this number: two networks have the same addresses */
+	__u32 pad;
 };
 
 enum pk_role { PK_ROLE_UNKNOWN = 0, PK_ROLE_ACTIVE, PK_ROLE_PASSIVE };

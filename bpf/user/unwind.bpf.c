@@ -354,6 +354,12 @@ __u64 pk_unwind_user(struct pk_cpu *c, struct pk_stack *stack)
 	bpf_loop(PK_MAX_DEPTH, pk_user_frame, &frames, 0);
 	end = frames.m->walk.end ? frames.m->walk.end : PK_STACK_DEEP;
 	stack->depth = frames.m->walk.depth | end << PK_STACK_END_SHIFT;
+	/* In the middle of exec the registers are the last program's, whose code has gone. */
+	if (end == PK_STACK_ASTRAY && frames.m->walk.depth == 1 &&
+	    BPF_CORE_READ_BITFIELD_PROBED(task, in_execve)) {
+		pk_end_stack(c, frames.m);
+		return PK_NO_USER_STACK;
+	}
 	end = 0;
 	if (frames.m->walk.untabled) {
 		pk_find_top(frames.m);

@@ -13,10 +13,14 @@
 
 #include "pkprof/unwind_abi.h"
 
+/* There is none: the task is between two programs. */
+enum { PK_NO_USER_STACK = 2 };
+
 /*
  * The current task's stack in user mode, with each frame's file, and in .depth how it ended. Returns
  * 1, or 0 where that is to be asked of the kernel: of a 32-bit program, and in the middle of another
- * stack. Else the stack was handed over unfinished, under the number that is returned.
+ * stack; or PK_NO_USER_STACK. Else the stack was handed over unfinished, under the number that is
+ * returned.
  */
 __u64 pk_unwind_user(struct pk_cpu *c, struct pk_stack *stack);
 

@@ -82,6 +82,8 @@ static __always_inline __u64 pk_user_stack(struct pk_cpu *c, void *ctx, struct p
 
 	if (number & PK_STACK_UNFINISHED)
 		return number;
+	if (number == PK_NO_USER_STACK)
+		return 0;
 	if (!number) {
 		long len = bpf_get_stack(ctx, buf->ip, sizeof(buf->ip), BPF_F_USER_STACK);
 

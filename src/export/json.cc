@@ -61,6 +61,10 @@ Json mapping_to_json(const Mapping& mapping) {
           {"build_id", mapping.build_id}};
 }
 
+Json client_to_json(const Client& client) {
+  return {{"label", client.label}, {"via", client.via}, {"rule", to_string(client.rule)}};
+}
+
 Json sample_to_json(const Profile& profile, const Profile::Sample& sample) {
   const auto& [key, value] = sample;
   Json to = {{"ran_on", key.ran_on},
@@ -70,6 +74,7 @@ Json sample_to_json(const Profile& profile, const Profile::Sample& sample) {
              {"stack", key.stack}};
   if (key.thread) to["thread"] = key.thread;
   if (key.served_thread) to["served_thread"] = key.served_thread;
+  if (key.client) to["client"] = key.client;
   to["samples"] = value.count;
   to["ns"] = value.ns;
   if (value.exact_ns) to["exact_ns"] = value.exact_ns;
@@ -103,6 +108,8 @@ Result<std::string> export_json(const Profile& profile, const ExportOptions& opt
   Json& threads = to["threads"] = Json::array();
   for (const auto& [thread, comm] : profile.thread_names())
     threads.push_back({{"label", thread.first}, {"thread", thread.second}, {"comm", comm}});
+  if (profile.clients().size() > 1)
+    for (const Client& client : profile.clients()) to["clients"].push_back(client_to_json(client));
   Json& samples = to["samples"] = Json::array();
   for (const Profile::Sample& sample : profile.samples())
     if (is_served_to(profile, sample.key, options.pids))

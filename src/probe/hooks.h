@@ -39,9 +39,9 @@ struct Hook {
   const char* program;  // in the BPF object; one without arguments may be attached in many places
   const char* need;     // Need::name that it meets
   const char* where;    // tracepoint or function, for people
-  int min_args;         // the tracepoint has at least so many arguments
+  uint8_t min_args;     // the tracepoint has at least so many arguments
   bool function;        // fentry/fexit on a kernel function; else a tracepoint
-  int way;              // of meeting the need: hooks of one way go together
+  uint8_t way;          // of meeting the need: hooks of one way go together
   HookGroup group;
   pk_rest rest = pk_rest{};  // with which it rests while nothing needs it
 };

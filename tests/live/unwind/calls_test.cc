@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "model/pprof/pprof.h"
 #include "user_stacks.h"
 
 namespace pkprof::live {

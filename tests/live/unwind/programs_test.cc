@@ -171,9 +171,9 @@ wait)"});
 
 TEST_F(UnwindProgramsTest, Git) {
   NEED("git");
-  // 300 commits, each of which changes a file.
+  // 900 commits, each of which changes a file.
   std::string stream;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 900; ++i) {
     std::string text;
     for (int line = 0; line < 500; ++line)
       text += "line " + std::to_string(line * (line % 7 == i % 7 ? i : 1)) + "\n";
@@ -213,7 +213,7 @@ TEST_F(UnwindProgramsTest, Java) {
 TEST_F(UnwindProgramsTest, Go) {
   NEED("gofmt");
   std::string source = "package p\n";
-  for (int i = 0; i < 20000; ++i)
+  for (int i = 0; i < 60000; ++i)
     source += "func f" + std::to_string(i) + "(a int) int {\nif a > 1 { return a }\nreturn a+1}\n";
   write_file(dir_.file("p.go"), source);
   repeat("gofmt " + dir_.file("p.go") + " >/dev/null");
@@ -224,7 +224,7 @@ TEST_F(UnwindProgramsTest, Go) {
 TEST_F(UnwindProgramsTest, Rust) {
   NEED("rg");
   std::string text;
-  for (int i = 0; i < 1'000'000; ++i) text += "a line of text, number " + std::to_string(i) + "\n";
+  for (int i = 0; i < 4'000'000; ++i) text += "a line of text, number " + std::to_string(i) + "\n";
   write_file(dir_.file("text"), text);
   repeat("rg -c '[a-f]+ [0-9]*7[0-9]*3$' " + dir_.file("text") + " >/dev/null");
   std::this_thread::sleep_for(500ms);

@@ -91,7 +91,6 @@ void serve_by_turns(int listener) {
 void serve_in_batches(int listener) {
   loop(listener, [](const std::vector<int>& ready) {
     std::vector<std::pair<int, Ask>> asks;
-    asks.reserve(ready.size());
     for (const int fd : ready) {
       Ask ask;
       if (read_all(fd, ask))
@@ -111,6 +110,7 @@ void serve_by_pool(int listener, int threads) {
   std::condition_variable changed;
   std::deque<std::pair<int, Ask>> queue;
   std::vector<std::thread> pool;
+  pool.reserve(static_cast<size_t>(threads));
   for (int i = 0; i < threads; ++i) {
     pool.emplace_back([&] {
       for (;;) {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers' clients: who they are, where they are, and the way that their work takes. How right the
+// times are is for the accuracy suite.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "scenario.h"
+
+namespace pkprof::live {
+namespace {
+
+using nlohmann::json;
+using testnet::Pair;
+using namespace std::chrono_literals;
+
+class ClientsLiveTest : public PairTest {
+ protected:
+  json record(const Argv& more = {}) {
+    std::this_thread::sleep_for(300ms);
+    Argv argv = {
+        "record",   "-a", "-q", "--budget", "100", "-o", file(), "-d", in_guest() ? "8" : "2",
+        "--clients"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    const Finished done = run_pkprof(argv);
+    EXPECT_EQ(done.status, 0) << done.err;
+    read_report(file());  // the ledger sums
+    return view({"--view", "clients"})["servers"];
+  }
+  json view(const Argv& more) {
+    Argv argv = {"report", file(), "--json"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    const Finished report = run_pkprof(argv);
+    EXPECT_EQ(report.status, 0) << report.err;
+    return json::parse(report.out);
+  }
+  [[nodiscard]] std::string file() const { return dir_.file("profile"); }
+
+  // The client that a server did most for.
+  static json first_client(const json& servers, int server) {
+    for (const json& one : servers)
+      if (one["pid"] == server && !one["for_clients"].empty()) return one["for_clients"][0];
+    return nullptr;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(ClientsLiveTest, InAnotherNamespaceAProcess) {
+  const int server = stage_.start(
+      &pair_->server, {"pk_answer", "--mode", "turns", "--bind", "0.0.0.0", "--port", "9401"});
+  const int client = stage_.start(
+      &pair_->client, {"pk_ask", "--to", Pair::kServer4, "--port", "9401", "--rate", "1000"});
+  const json found = first_client(record(), server);
+  ASSERT_FALSE(found.is_null());
+  EXPECT_EQ(found["client"], client);
+  EXPECT_EQ(found["comm"], "pk_ask");
+  EXPECT_TRUE(found["via"].empty());
+}
+
+// Packets from an address that no socket of this machine has. Answers find their way: else they
+// would wait for it, and the server for them.
+TEST_F(ClientsLiveTest, ElsewhereAnAddress) {
+  must(pair_->client.add_address(Pair::kDevice, "10.77.0.99/24"));
+  const int server = stage_.start(
+      &pair_->server, {"pk_answer", "--mode", "datagrams", "--bind", "0.0.0.0", "--port", "9402"});
+  stage_.start(&pair_->client,
+               {"/usr/bin/python3", "-c",
+                "import socket, struct, sys, time\n"
+                "s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)\n"
+                "ask = struct.pack('=Ii', 300, 1)\n"
+                "udp = struct.pack('!HHHH', 4242, 9402, 8 + len(ask), 0) + ask\n"
+                "ip = struct.pack('!BBHHHBBH4s4s', 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0,\n"
+                "                 socket.inet_aton('10.77.0.99'), socket.inet_aton(sys.argv[1]))\n"
+                "print('ready', flush=True)\n"
+                "while True:\n"
+                "  s.sendto(ip + udp, (sys.argv[1], 0))\n"
+                "  time.sleep(0.001)\n",
+                Pair::kServer4});
+  const json servers = record();
+  EXPECT_EQ(first_client(servers, server)["client"], "10.77.0.99") << servers;
+  EXPECT_EQ(first_client(record({"--client-ports"}), server)["client"], "10.77.0.99:4242");
+  const json by_client = view({"--by", "client"});
+  EXPECT_TRUE(std::ranges::any_of(by_client["processes"], [](const json& row) {
+    return row["comm"] == "10.77.0.99:4242" && row["async_ns"] > 0;
+  }));
+}
+
+TEST_F(ClientsLiveTest, ThroughAProxyByWayOfIt) {
+  const int last = stage_.start(nullptr, {"pk_answer", "--mode", "turns", "--port", "9403"});
+  const int proxy = stage_.start(
+      nullptr, {"pk_answer", "--mode", "proxy", "--port", "9404", "--upstream-port", "9403"});
+  const int client = stage_.start(nullptr, {"pk_ask", "--port", "9404", "--rate", "500"});
+  const json servers = record();
+  const json at_proxy = first_client(servers, proxy);
+  ASSERT_FALSE(at_proxy.is_null());
+  EXPECT_EQ(at_proxy["client"], client);
+  EXPECT_TRUE(at_proxy["via"].empty());
+  const json at_last = first_client(servers, last);
+  ASSERT_FALSE(at_last.is_null());
+  EXPECT_EQ(at_last["client"], client);
+  EXPECT_EQ(at_last["via"], json::array({proxy}));
+
+  const json by_client = view({"--by", "client"});
+  for (const json& row : by_client["processes"])
+    if (row["pid"] == client) EXPECT_GT(row["sources"]["server:pk_answer"], 0);
+}
+
+TEST_F(ClientsLiveTest, WithoutTheOptionThereAreNone) {
+  stage_.start(nullptr, {"pk_answer", "--mode", "turns", "--port", "9405"});
+  stage_.start(nullptr, {"pk_ask", "--port", "9405", "--rate", "500"});
+  const Finished done =
+      run_pkprof({"record", "-a", "-q", "--budget", "100", "-d", "1", "-o", file()});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_TRUE(view({"--view", "clients"})["servers"].empty());
+}
+
+}  // namespace
+}  // namespace pkprof::live
