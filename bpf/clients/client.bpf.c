@@ -13,6 +13,15 @@ struct ends_map ends SEC(".maps");
 /* Seeds that keep the kinds of clients apart. */
 enum { PK_SALT_CLIENT = 0x636c, PK_SALT_VIA = 0x7669, PK_SALT_REMOTE = 0x7265 };
 
+__u32 pk_client_now(void)
+{
+	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
+
+	if (!worker || !worker->client)
+		return 0;
+	return worker->client | (__u32)worker->rule << PK_CLIENT_RULE_SHIFT;
+}
+
 static __always_inline struct pk_client *pk_client_at(__u32 place)
 {
 	place &= PK_CLIENTS - 1;
@@ -32,7 +41,7 @@ static __noinline __u32 pk_client_place(__u64 number, __u32 *fresh)
 
 	if (!fresh)
 		return 0;
-	for (i = 0; i < PK_NEAR; i++) {
+	for (i = 0; i < PK_CLIENT_NEAR; i++) {
 		place = (first + i) & (PK_CLIENTS - 1);
 		client = pk_client_at(place);
 		if (!client || !place)

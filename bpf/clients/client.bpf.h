@@ -18,7 +18,8 @@
 
 #include "core/state.bpf.h"
 
-enum { PK_NEAR = 4 /* places in a row where something may lie */ };
+/* Places in a row where a note, or a client, may lie. */
+enum { PK_NEAR = 4, PK_CLIENT_NEAR = 16 };
 
 /* What a thread that sleeps waits for, as far as that says what it will work on. */
 enum pk_waits {
@@ -74,7 +75,7 @@ enum pk_role { PK_ROLE_UNKNOWN = 0, PK_ROLE_ACTIVE, PK_ROLE_PASSIVE };
 struct pk_end {
 	__u64 flow;   /* number of the connection's pk_flow; 0: each message has one of its own */
 	__u32 client; /* for which the sender worked when it sent last; active ends only */
-	__u32 window; /* in which that was */
+	__u32 window; /* of the hooks in which what is here was noted, but for .remote */
 	__u32 remote; /* the client at the other end, if that is on another machine */
 	__u32 next;   /* of the datagram that is read next, see pk_next_datagram() */
 	__u8 role;    /* enum pk_role */
@@ -159,18 +160,11 @@ static __always_inline void pk_works_for(struct pk_worker *worker, __u32 client,
 	worker->rule = rule;
 }
 
-/* pk_key.client of what the task does now. */
-static __always_inline __u32 pk_client_of(struct task_struct *task)
-{
-	struct pk_worker *worker;
-
-	if (!config.clients)
-		return 0;
-	worker = pk_worker_of(task, false);
-	if (!worker || !worker->client)
-		return 0;
-	return worker->client | (__u32)worker->rule << PK_CLIENT_RULE_SHIFT;
-}
+/*
+ * pk_key.client of what the current thread does. A function of its own, since who calls it may be deep
+ * in calls already, and 6.1 has all of them together use 512 bytes at most.
+ */
+__u32 pk_client_now(void);
 
 /* A sample of the thread that is at work now was counted under this key. */
 int pk_hold_sample(struct pk_key *key, __u64 ns, __u32 samples);

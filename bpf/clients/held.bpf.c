@@ -59,12 +59,23 @@ static __always_inline bool pk_is_sending(const struct pk_key *key)
 	return false;
 }
 
-/* Counts a sample under another client instead. Where its row has gone on, it stays. */
+/* Takes so much off a count, unless others are at it just now, or there is less. */
+static __always_inline bool pk_take_off_count(__u64 *count, __u64 much)
+{
+	__u64 before = *(volatile __u64 *)count;
+
+	return before >= much && __sync_val_compare_and_swap(count, before, before - much) == before;
+}
+
+/*
+ * Counts a sample under another client instead. Where its row is not to be had any more, it stays: user
+ * space may have taken the table, and what is there now may be others'.
+ */
 static __noinline int pk_move_sample(struct pk_cpu *c, struct pk_held *held, __u32 client)
 {
 	struct pk_cpu *me = this_cpu();
 	struct pk_key *row = &me->scratch.row[pk_level(me)];
-	__u32 zero = 0;
+	__u32 zero = 0, samples;
 	void *table = bpf_map_lookup_elem(&counts, &zero);
 	struct pk_count *from;
 	struct pk_key *key;
@@ -73,14 +84,13 @@ static __noinline int pk_move_sample(struct pk_cpu *c, struct pk_held *held, __u
 		return 0;
 	*row = held->key;
 	from = bpf_map_lookup_elem(table, row);
-	if (!from || from->ns < held->ns || from->samples < held->samples)
+	if (!from || !pk_take_off_count(&from->ns, held->ns))
 		return 0;
-	__sync_fetch_and_add(&from->ns, -held->ns);
-	__sync_fetch_and_add(&from->samples, -(__u64)held->samples);
+	samples = pk_take_off_count(&from->samples, held->samples) ? held->samples : 0;
 	key = pk_fresh_key();
 	*key = held->key;
 	key->client = client;
-	return pk_count(c, key, held->ns, held->samples);
+	return pk_count(c, key, held->ns, samples);
 }
 
 enum pk_move { PK_MOVE_NONE = 0, PK_MOVE_OWN, PK_MOVE_SENDING, PK_MOVE_ALL };

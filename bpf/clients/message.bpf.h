@@ -93,7 +93,14 @@ static __always_inline struct pk_end *pk_end_of(struct sock *sk, bool takes)
 {
 	struct pk_end *end = bpf_sk_storage_get(&ends, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (!end || likely(end->role))
+	if (!end)
+		return NULL;
+	if (unlikely(end->window != window)) { /* messages have come and gone unseen since */
+		end->window = window;
+		end->client = 0;
+		end->next = 0;
+	}
+	if (likely(end->role))
 		return end;
 	if (pk_is_tcp(sk))
 		end->flow = pk_tcp_flow(sk, pk_has_connected(sk));
@@ -115,8 +122,7 @@ static __always_inline void pk_answers(struct pk_cpu *c, struct pk_end *end)
 /* A question: its answer brings back whom it was asked for. */
 static __always_inline void pk_asks(struct pk_end *end)
 {
-	end->client = pk_client_of(bpf_get_current_task_btf());
-	end->window = window;
+	end->client = pk_client_now();
 }
 
 /*
@@ -202,7 +208,7 @@ static __always_inline void pk_takes_message(struct pk_cpu *c, struct sock *sk)
 	if (!end || !worker)
 		return;
 	if (end->role == PK_ROLE_ACTIVE) { /* an answer: to what it was asked for */
-		client = end->window == window ? end->client : 0;
+		client = end->client;
 		pk_client_takes(c, client & PK_CLIENT_PLACE, client >> PK_CLIENT_RULE_SHIFT);
 		return;
 	}

@@ -49,7 +49,8 @@ static __noinline int pk_take(struct pk_cpu *c, void *ctx, __u64 object, __u8 ba
 	if (s && !config.measure)
 		who.ustack = pk_user_stack(c, ctx, &s->stack);
 	who.exec_id = task->self_exec_id;
-	who.client = pk_client_of(task);
+	if (config.clients)
+		who.client = pk_client_now();
 	owner = pk_process_of(task);
 	/*
 	 * Whichever thread closes it, it was for all of them. No branch, since Linux 6.1 takes one here

@@ -63,7 +63,7 @@ struct pk_user_walk {
 	__u8 exact; /* .ip was interrupted, and not returned to */
 	__u8 end;   /* enum pk_stack_end */
 	__u8 untabled; /* the frame's file has no table yet */
-	__u8 pad;
+	__u8 in_exec; /* the task is between two programs */
 };
 
 /* Stacks that were handed over lately; see pk_unfinished. */

@@ -350,13 +350,13 @@ __u64 pk_unwind_user(struct pk_cpu *c, struct pk_stack *stack)
 		return 0;
 	pk_begin_stack(frames.m, task, mm);
 	pk_begin_walk(c, &frames.m->walk, regs);
+	frames.m->walk.in_exec = BPF_CORE_READ_BITFIELD(task, in_execve);
 	frames.m->walk.mm = pk_plain(c, mm);
 	bpf_loop(PK_MAX_DEPTH, pk_user_frame, &frames, 0);
 	end = frames.m->walk.end ? frames.m->walk.end : PK_STACK_DEEP;
 	stack->depth = frames.m->walk.depth | end << PK_STACK_END_SHIFT;
 	/* In the middle of exec the registers are the last program's, whose code has gone. */
-	if (end == PK_STACK_ASTRAY && frames.m->walk.depth == 1 &&
-	    BPF_CORE_READ_BITFIELD_PROBED(task, in_execve)) {
+	if (end == PK_STACK_ASTRAY && frames.m->walk.depth == 1 && frames.m->walk.in_exec) {
 		pk_end_stack(c, frames.m);
 		return PK_NO_USER_STACK;
 	}

@@ -55,12 +55,11 @@ struct Charged {
 
 class ClientsTest : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two CPUs";
-  }
   // A bystander computes on each CPU: on a virtual machine a clock that is due on an idle
   // CPU ticks late, and of work that lasts no longer than that it tells too little.
   void SetUp() override {
+    live::skip_unless_able();
+    if (IsSkipped()) return;
     stage_.start_hog(server_cpu);
     stage_.start_hog(client_cpu);
   }

@@ -11,7 +11,9 @@
 //                   any sample has them; default_sample_type is cpu; read back by name
 //   sample          stack leaf first; string labels ran-on, served (names of labels, see below),
 //                   source, basis, cgroup and container (of the served label; for readers only);
-//                   numbers thread and served-thread, where threads are labelled
+//                   numbers thread and served-thread, where threads are labelled; of a server at
+//                   work for a client, the client's label and client-rule (for readers), and
+//                   client-number, its place in the table of clients
 //   location        one frame, at most one line; a pseudo frame has no mapping and no address; an
 //                   empty stack is one pseudo frame "[no stack]", since pprof drops samples
 //                   without a location and its totals would be short
@@ -19,9 +21,9 @@
 //   time, duration, period    1e9/hz nanoseconds
 //   comment         `#` and the JSON object, schema "pkprof.meta/1": kernel, cpus, frequency, what
 //                   was taken, lost and degraded, the cost, the counters, the label table, the
-//                   names of threads, the timeline, the kinds of the frames that do not show it,
-//                   and the addresses that linkers gave to mappings. The `#` keeps `go tool pprof`
-//                   from printing the comment above each of its reports.
+//                   names of threads, the clients, the timeline, the kinds of the frames that do
+//                   not show it, and the addresses that linkers gave to mappings. The `#` keeps `go
+//                   tool pprof` from printing the comment above each of its reports.
 //
 // Labels are known by their names ("nginx:812"), made unique ("nginx:812#2" when a pid was used
 // again) and recorded in the label table, so tools that renumber or drop samples (`pprof -proto`
