@@ -125,11 +125,29 @@ __u32 pk_client_of_message(struct pk_cpu *c)
 
 	if (!c || !worker)
 		return 0;
-	if (worker->client)
-		return pk_client_by_way(worker->client, pk_current_label(c, task));
+	if (worker->client) {
+		if (!worker->way)
+			worker->way = pk_client_by_way(worker->client, pk_current_label(c, task));
+		return worker->way;
+	}
 	if (!worker->own)
 		worker->own = pk_process_as_client(pk_current_label(c, task));
 	return worker->own;
+}
+
+__u64 pk_label_at_work(struct pk_cpu *c, __u64 label)
+{
+	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
+	struct pk_client *way;
+	__u32 place;
+
+	if (!c || !worker || !worker->client)
+		return label;
+	place = pk_client_of_message(c);
+	way = pk_client_at(place);
+	if (!way || way->process != label || way->behind != worker->client)
+		return label;
+	return PK_AT_WORK | place;
 }
 
 static __always_inline struct pk_flow *pk_flow_at(__u32 place)

@@ -46,6 +46,7 @@ struct pk_worker {
 	__u64 thread;  /* which one: its number and its start */
 	__u32 client;  /* for which it works; 0: for itself */
 	__u32 own;     /* its process, as a client of others; 0: not looked for yet */
+	__u32 way;     /* .client by way of its process; 0: not looked for yet */
 	__u32 arrived; /* client of the message of a Unix socket that is being copied to it */
 	__u32 window;  /* of the hooks in which this was noted */
 	__u8 rule;     /* enum pk_client_rule */
@@ -122,6 +123,7 @@ static __always_inline void pk_begin_worker(struct pk_worker *worker, __u64 thre
 {
 	worker->client = 0;
 	worker->own = 0;
+	worker->way = 0;
 	worker->arrived = 0;
 	worker->rule = 0;
 	worker->last = PK_EVENT_NONE;
@@ -156,6 +158,8 @@ static __always_inline struct pk_worker *pk_worker_of(struct task_struct *task, 
 
 static __always_inline void pk_works_for(struct pk_worker *worker, __u32 client, __u8 rule)
 {
+	if (worker->client != client)
+		worker->way = 0;
 	worker->client = client;
 	worker->rule = rule;
 }
@@ -178,6 +182,9 @@ int pk_client_answers(struct pk_cpu *c, __u32 client);
 
 /* For whom a message is that the current thread sends: a client's place. 0: there is no more room. */
 __u32 pk_client_of_message(struct pk_cpu *c);
+
+/* The current process, `label`, as a party: where it works for a client, with that (PK_AT_WORK). */
+__u64 pk_label_at_work(struct pk_cpu *c, __u64 label);
 
 /* The client at an address of another machine, which lies there in the kernel's memory. */
 __u32 pk_remote_client(__u64 address, __u32 family, __u32 port);

@@ -75,7 +75,10 @@ __u32 pk_next_datagram(struct pk_cpu *c, __u64 sk)
 	       pk_datagram_client(c, first, (__u64)BPF_CORE_READ((struct sock *)sk, __sk_common.skc_net.net));
 }
 
-/* Before it is known over which socket: that comes next, in pk_sock_recv_length. */
+/*
+ * Only whoever asks has noted its message, so this one is taken now: to free it may wake its sender.
+ * Over which socket comes next, in pk_sock_recv_length.
+ */
 SEC("?tp_btf/skb_copy_datagram_iovec")
 int BPF_PROG(pk_client_arrives, struct sk_buff *skb)
 {
@@ -86,9 +89,10 @@ int BPF_PROG(pk_client_arrives, struct sk_buff *skb)
 	if (!sender || BPF_CORE_READ((struct sock *)sender, __sk_common.skc_family) != AF_UNIX)
 		return 0;
 	worker = pk_worker_of(bpf_get_current_task_btf(), true);
-	if (worker)
-		worker->arrived = pk_noted_message(pk_sock_object(sender));
-	return 0;
+	if (!worker)
+		return 0;
+	worker->arrived = pk_noted_message(pk_sock_object(sender));
+	return worker->arrived ? pk_client_takes(c, worker->arrived, PK_CLIENT_TAKEN) : 0;
 }
 
 /* Unix sockets: the message is in the other's hands already, and may be taken before this. */

@@ -59,6 +59,9 @@ static __noinline int pk_take(struct pk_cpu *c, void *ctx, __u64 object, __u8 ba
 	who.served ^= (who.served ^ owner) & (is_some(basis ^ PK_BASIS_OWNER) - 1);
 	pk_attribute(c, object, &who);
 	bpf_map_update_elem(&owners, &object, &owner, BPF_ANY);
+	/* What else is done for this socket is for those whose messages come over it. */
+	if (config.clients)
+		pk_vote(c, object, pk_label_at_work(c, pk_current_label(c, task)), 1, PK_VOTE_FADES);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
  */
 #include "sources/block.bpf.h"
 
+#include "clients/asks.bpf.h"
 #include "core/hook.bpf.h"
 #include "sources/interrupt.bpf.h"
 #include "who/debox_charge.bpf.h"
@@ -102,7 +103,7 @@ int BPF_PROG(pk_block_bio_queue, struct bio *bio)
 	struct pk_cpu *c = pk_hook(PK_HOOKS_DISKS);
 	__u64 plain = pk_plain(c, bio);
 	bool remapped = c->disk.remapped_bio == pk_remapping(plain);
-	__u64 party = remapped ? c->disk.remapped_party : pk_party_now(c);
+	__u64 party = remapped ? c->disk.remapped_party : pk_party_asking(c);
 	struct gendisk *disk;
 
 	c->disk.remapped_bio = 0;
@@ -126,7 +127,7 @@ int BPF_PROG(pk_block_split, struct bio *bio, unsigned int sector)
 {
 	struct pk_cpu *c = pk_hook(PK_HOOKS_DISKS);
 	__u64 plain = pk_plain(c, bio);
-	__u64 party = pk_party_now(c);
+	__u64 party = pk_party_asking(c);
 
 	if (!window)
 		return 0;
@@ -169,7 +170,7 @@ int BPF_PROG(pk_block_rq_issue, struct request *rq)
 	struct pk_cpu *c = pk_hook(PK_HOOKS_DISKS);
 
 	if (!rq->bio && window)
-		pk_note_giver(pk_bio_object(pk_plain(c, rq)), pk_party_now(c));
+		pk_note_giver(pk_bio_object(pk_plain(c, rq)), pk_party_asking(c));
 	return 0;
 }
 

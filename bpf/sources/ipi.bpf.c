@@ -4,6 +4,7 @@
  * for: they are for whoever asked. Where the kernel does not say which call is whose, those who
  * asked share what the calls take.
  */
+#include "clients/asks.bpf.h"
 #include "core/hook.bpf.h"
 #include "process/served.bpf.h"
 #include "sources/interrupt.bpf.h"
@@ -51,7 +52,7 @@ int pk_reschedule_entry(void *ctx)
 /* On whose behalf this CPU asks another one to look for another task. */
 static __always_inline __u64 pk_asking_party(struct pk_cpu *c)
 {
-	__u64 party = pk_party_now(c);
+	__u64 party = pk_party_asking(c);
 
 	if (party)
 		return party;
@@ -124,7 +125,7 @@ int pk_csd_queue(struct bpf_raw_tracepoint_args *ctx)
 	if (pk_is_waking(function) && pk_woken_by_call(csd))
 		return 0;
 	pk_note(pk_call_object(csd),
-		pk_is_steering(function) ? pk_network_object() : pk_party_now(c));
+		pk_is_steering(function) ? pk_network_object() : pk_party_asking(c));
 	return 0;
 }
 
@@ -186,7 +187,7 @@ int BPF_PROG(pk_call_many)
 {
 	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 
-	pk_vote_for_calls(c, pk_party_now(c));
+	pk_vote_for_calls(c, pk_party_asking(c));
 	return 0;
 }
 
@@ -195,7 +196,7 @@ int BPF_PROG(pk_call_one)
 {
 	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 
-	pk_vote_for_calls(c, pk_party_now(c));
+	pk_vote_for_calls(c, pk_party_asking(c));
 	return 0;
 }
 
@@ -205,6 +206,6 @@ int BPF_PROG(pk_call_later, int cpu, struct __call_single_data *csd)
 	struct pk_cpu *c = pk_hook(PK_HOOKS_INTERRUPTS);
 
 	pk_vote_for_calls(c, pk_is_steering((__u64)csd->func) ? pk_network_object() :
-								pk_party_now(c));
+								pk_party_asking(c));
 	return 0;
 }

@@ -63,6 +63,11 @@ enum pk_reason {
 
 /* Thread ids are below 2^22 (PID_MAX_LIMIT). */
 #define PK_ANY_THREAD (1ULL << 62)
+/*
+ * A process at work for a client (clients_abi.h): the place of that client by way of that process.
+ * Whoever is charged by this number, the client is the one behind that place.
+ */
+#define PK_AT_WORK (1ULL << 61)
 /* In a number of a process or thread: the kernel's own, since it has none where pkprof runs. */
 #define PK_OUTSIDE (1U << 28)
 

@@ -22,6 +22,7 @@ enum pk_client_rule {
 	PK_CLIENT_TAKEN = 1, /* it sent what the thread took last */
 	PK_CLIENT_REPLIED,   /* the thread's answer went to it */
 	PK_CLIENT_WOKEN,     /* the thread was woken by one that works for it */
+	PK_CLIENT_ASKED,     /* a server at work for it asked the kernel for this */
 };
 
 /* A client, or a server that passes on what it does for one. */

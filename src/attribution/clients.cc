@@ -14,7 +14,8 @@ constexpr bool is_same(pk_client_rule kernels, ClientRule ours) {
 }
 static_assert(is_same(PK_CLIENT_TAKEN, ClientRule::taken) &&
               is_same(PK_CLIENT_REPLIED, ClientRule::replied) &&
-              is_same(PK_CLIENT_WOKEN, ClientRule::woken));
+              is_same(PK_CLIENT_WOKEN, ClientRule::woken) &&
+              is_same(PK_CLIENT_ASKED, ClientRule::asked));
 
 std::string address_text(const pk_client& client) {
   char text[INET6_ADDRSTRLEN] = "?";
@@ -30,6 +31,15 @@ Label Clients::label_of(const pk_client& client) const {
   if (client.process) return processes_.label_of(client.process);
   const std::string address = address_text(client);
   return {.kind = LabelKind::remote, .without_pid = true, .comm = address, .reason = address};
+}
+
+pk_key Clients::told_apart(pk_key key) const {
+  if (key.served_kind != PK_SERVED_LABEL || !(key.served & PK_AT_WORK)) return key;
+  const uint64_t place = key.served & PK_CLIENT_PLACE;
+  if (place >= table_.size()) return key;
+  key.served = table_[place].process;
+  key.client = table_[place].behind | PK_CLIENT_ASKED << PK_CLIENT_RULE_SHIFT;
+  return key;
 }
 
 ClientId Clients::tell(Profile& profile, uint32_t client) const {

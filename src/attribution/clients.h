@@ -13,9 +13,12 @@ namespace pkprof {
 
 class Clients {
  public:
-  // `table` is the kernel side's, by place, and may still be filling.
-  Clients(std::span<const pk_client> table, const Processes& processes)
-      : table_(table), processes_(processes) {}
+  explicit Clients(const Processes& processes) : processes_(processes) {}
+  // `table` is the kernel side's, by place, and may still be filling. It is to outlive this.
+  void know(std::span<const pk_client> table) { table_ = table; }
+
+  // Of what is charged to a server at work for a client (PK_AT_WORK): both, each in its place.
+  [[nodiscard]] pk_key told_apart(pk_key key) const;
 
   // `client`: pk_key.client. None for what is in no table.
   ClientId tell(Profile& profile, uint32_t client) const;

@@ -80,11 +80,13 @@ void Parties::resolve(uint64_t party, double part, int depth, Asked& asked) cons
     asked.shares[it->second].part += part;
   };
   if (!is_object(party)) return give(party);
-  if (const uint64_t label = asked.owner(party)) return give(label);
   const auto it = objects_.find(party);
   double all = 0;
   if (it != objects_.end())
     for (const Party& p : it->second.parties) all += p.weight;
+  // Of an owner that votes, they say for which of its clients.
+  if (all <= 0)
+    if (const uint64_t label = asked.owner(party)) return give(label);
   if (depth == deepest) return give(0);
   if (all <= 0 && asked.finally && it != objects_.end() && it->second.instead)
     return resolve(it->second.instead, part, depth + 1, asked);

@@ -36,7 +36,8 @@ Recorder::Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& pr
     : processes_(processes),
       limits_(limits),
       stacks_(kernel, user),
-      names_(stacks_, processes),
+      clients_(processes),
+      names_(stacks_, processes, clients_),
       timeline_(limits.cells) {}
 
 // Some are told apart no more.
@@ -76,7 +77,8 @@ bool is_ours(uint64_t label) {
 
 void Recorder::add(const Tables& tables) {
   stacks_.hand_over(tables.stacks);
-  for (const auto& [key, count] : tables.counts) {
+  for (const auto& [told, count] : tables.counts) {
+    const pk_key key = clients_.told_apart(told);
     Row row{key, timeline_.now()};
     if (has_kernel_stack(key)) stacks_.meet(key.kstack);
     // The user stack is the consumer's, and it is the one who is served.
@@ -135,9 +137,9 @@ void Recorder::charge(const Row& row, uint64_t samples, std::span<const Parties:
   const std::vector<uint64_t> parts = split(samples, parties);
   for (size_t i = 0; i < parties.size(); ++i) {
     if (!ns[i] && !parts[i]) continue;
-    const uint64_t label = parties[i].label;
-    if (label >> 32) processes_.meet(label);
-    count({charged_to(row.key, label, voted), row.slot}, {ns[i], parts[i]});
+    const pk_key key = clients_.told_apart(charged_to(row.key, parties[i].label, voted));
+    if (key.served >> 32) processes_.meet(key.served);
+    count({key, row.slot}, {ns[i], parts[i]});
   }
 }
 
@@ -307,6 +309,7 @@ void Recorder::add_exact(const pk_exact& exact) {
   row.key.exact_kind = exact.kind;
   row.key.basis = exact.basis;
   row.key.reason = PK_UNTRACKED;
+  row.key = clients_.told_apart(row.key);
   count(row, {scale_(exact.ns), exact.count});
 }
 

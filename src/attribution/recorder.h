@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "attribution/clients.h"
 #include "attribution/measured.h"
 #include "attribution/parties.h"
 #include "attribution/row.h"
@@ -54,7 +55,7 @@ class Recorder {
     stacks_.add_kernel_symbols(std::move(later));
   }
   // Where servers' clients were asked for: the kernel side's table of them, to outlive this.
-  void know_clients(std::span<const pk_client> table) { names_.know_clients(table); }
+  void know_clients(std::span<const pk_client> table) { clients_.know(table); }
   // A timeline is kept from here on, of slots of `slot_ns`: what is added is in this one, or in
   // equal parts in so many from this one on.
   void begin_slot(uint32_t slot, uint32_t slots, uint64_t slot_ns) {
@@ -120,6 +121,7 @@ class Recorder {
   Processes& processes_;
   const RecorderLimits limits_;
   Stacks stacks_;
+  Clients clients_;
   Counts rows_;
   Counts objects_;  // those for an object whose owner is not known yet
   RowNames names_;

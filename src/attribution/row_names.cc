@@ -173,10 +173,10 @@ RowNames::Told RowNames::tell(Profile& profile, const Row& row, const Selected& 
   told.key.basis = static_cast<Basis>(key.basis);
   const bool to_process = key.served_kind == PK_SERVED_LABEL && is_process(key.served);
   told.key.thread = ran_other ? 0 : name_thread(profile, told.key.ran_on, key.ran_on);
-  if (clients_ && to_process && !told.served_other)
-    told.key.client = clients_->tell(profile, key.client);
-  if (to_process && !told.served_other)
+  if (to_process && !told.served_other) {
+    told.key.client = clients_.tell(profile, key.client);
     told.key.served_thread = name_thread(profile, told.key.served, key.served);
+  }
   return told;
 }
 

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,9 +22,8 @@ class RowNames {
   using Frames = Stacks::Frames;
   using Selected = std::function<bool(uint64_t)>;  // by label
 
-  RowNames(Stacks& stacks, Processes& processes) : stacks_(stacks), processes_(processes) {}
-  // Where servers' clients were asked for: the kernel side's table of them.
-  void know_clients(std::span<const pk_client> table) { clients_.emplace(table, processes_); }
+  RowNames(Stacks& stacks, Processes& processes, const Clients& clients)
+      : stacks_(stacks), processes_(processes), clients_(clients) {}
 
   struct Told {
     SampleKey key;  // but for the stack
@@ -54,7 +52,7 @@ class RowNames {
 
   Stacks& stacks_;
   Processes& processes_;
-  std::optional<Clients> clients_;
+  const Clients& clients_;
   InterruptNames interrupts_;
 };
 

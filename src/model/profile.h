@@ -122,10 +122,11 @@ enum class ClientRule : uint8_t {
   taken = 1,  // the client sent what the thread took last
   replied,    // the thread's answer went to it
   woken,      // the thread was woken by one at work for it
+  asked,      // a server at work for it asked the kernel for this, to be done elsewhere
 };
 [[nodiscard]] std::string_view to_string(ClientRule rule);
 [[nodiscard]] std::optional<ClientRule> client_rule_from_string(std::string_view name);
-inline constexpr int client_rule_count = 4;  // 0 is none
+inline constexpr int client_rule_count = 5;  // 0 is none
 
 // For whom a server worked: who had asked for it, and the servers that passed it on, in order.
 struct Client {

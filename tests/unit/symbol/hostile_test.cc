@@ -236,7 +236,8 @@ TEST_F(Hostile, WarningsHaveALimit) {
   EXPECT_LE(symbols.warnings().size(), 201U);
 }
 
-// Names without end, one inside the other: what is copied must not multiply.
+// Names without end, one inside the other: what is copied must not multiply. If each were read to its
+// end, this would take longer than the suite may.
 TEST_F(Hostile, OverlappingNames) {
   const size_t count = 200'000;
   const size_t text_size = size_t{4} << 20;
@@ -280,12 +281,10 @@ TEST_F(Hostile, OverlappingNames) {
     bytes.append(reinterpret_cast<const char*>(&symbol), sizeof symbol);
   }
   bytes.append(text_size, 'x');
-  const auto start = std::chrono::steady_clock::now();
   const auto elf = ElfFile::open(memory_file(bytes), "/hostile", {});
   ASSERT_TRUE(elf);
   EXPECT_LE((*elf)->function_at(1000).size(), ElfFunctionsBuilder::max_name);
   EXPECT_LE((*elf)->memory(), uint64_t{600} << 20);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
 }  // namespace
