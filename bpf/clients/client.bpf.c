@@ -22,14 +22,6 @@ __u32 pk_client_now(void)
 	return worker->client | (__u32)worker->rule << PK_CLIENT_RULE_SHIFT;
 }
 
-static __always_inline struct pk_client *pk_client_at(__u32 place)
-{
-	place &= PK_CLIENTS - 1;
-	if (!config.clients) /* and there is no map */
-		return NULL;
-	return bpf_map_lookup_elem(&clients, &place);
-}
-
 /*
  * The place of the client with this number. `fresh`: it has just got it, and who finds it fills it in.
  * Places are not given back: rows have them.

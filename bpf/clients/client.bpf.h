@@ -39,7 +39,7 @@ struct pk_held {
 	__u32 pad;
 };
 
-enum { PK_HELD = 3 };
+enum { PK_HELD = 3, PK_TOGETHER = 4 };
 
 /* A thread at work. What two threads write to one place is lost: it works for itself then. */
 struct pk_worker {
@@ -52,10 +52,17 @@ struct pk_worker {
 	__u8 rule;     /* enum pk_client_rule */
 	__u8 last;     /* enum pk_client_event */
 	__u8 held;     /* of .sample */
-	__u8 pad;
-	/* Samples of user code between two takings of different clients, and between two answers. */
+	__u8 together; /* of .taken */
+	/*
+	 * Samples of user code between two takings of different clients, between two answers, and
+	 * between the last of several takings and the first answer.
+	 */
 	__u16 between_takes;
 	__u16 between_answers;
+	__u16 between_both;
+	__u8 alone; /* the message that was taken last has been the only one all the time */
+	__u8 pad;
+	__u32 taken[PK_TOGETHER]; /* clients whose messages were taken since the last answer */
 	struct pk_held sample[PK_HELD];
 };
 
@@ -130,6 +137,9 @@ static __always_inline void pk_begin_worker(struct pk_worker *worker, __u64 thre
 	worker->held = 0;
 	worker->between_takes = 0;
 	worker->between_answers = 0;
+	worker->between_both = 0;
+	worker->together = 0;
+	worker->alone = 0;
 	worker->window = window;
 	worker->thread = thread;
 }
@@ -156,6 +166,15 @@ static __always_inline struct pk_worker *pk_worker_of(struct task_struct *task, 
 	return worker;
 }
 
+/* NULL: without clients. */
+static __always_inline struct pk_client *pk_client_at(__u32 place)
+{
+	place &= PK_CLIENTS - 1;
+	if (!config.clients) /* and there is no map */
+		return NULL;
+	return bpf_map_lookup_elem(&clients, &place);
+}
+
 static __always_inline void pk_works_for(struct pk_worker *worker, __u32 client, __u8 rule)
 {
 	if (worker->client != client)
@@ -169,6 +188,13 @@ static __always_inline void pk_works_for(struct pk_worker *worker, __u32 client,
  * in calls already, and 6.1 has all of them together use 512 bytes at most.
  */
 __u32 pk_client_now(void);
+
+/*
+ * The same of a sample: one of those whose messages were taken together, where nothing tells which of
+ * them it is for. Each sample is given by lot; of user code in proportion to what their messages take
+ * by themselves.
+ */
+__u32 pk_client_of_sample(__u32 user);
 
 /* A sample of the thread that is at work now was counted under this key. */
 int pk_hold_sample(struct pk_key *key, __u64 ns, __u32 samples);

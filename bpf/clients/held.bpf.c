@@ -24,6 +24,7 @@ enum {
 	SYS_SENDMSG = 46,
 	SYS_SENDMMSG = 307,
 	PK_MOST_BETWEEN = 1 << 12,
+	PK_FEW_BETWEEN = 8,
 };
 
 int pk_hold_sample(struct pk_key *key, __u64 ns, __u32 samples)
@@ -123,6 +124,113 @@ static __always_inline void pk_add_between(struct pk_worker *worker, __u16 *betw
 		return;
 	worker->between_takes /= 2;
 	worker->between_answers /= 2;
+	worker->between_both /= 2;
+}
+
+/*
+ * A thread that takes several messages, works on them all, and then sends all answers: a ring of
+ * io_uring's, mostly. Neither takings nor answers tell when it turns from one to the next.
+ */
+static __always_inline bool pk_shares(const struct pk_worker *worker)
+{
+	return worker->between_both >= PK_FEW_BETWEEN &&
+	       worker->between_both / 4 > worker->between_takes + worker->between_answers;
+}
+
+/* A sample of user code for a message that is by itself, or its answer. */
+static __always_inline void pk_note_alone(struct pk_worker *worker, __u32 answers)
+{
+	struct pk_client *client;
+
+	if (!worker->alone || !pk_shares(worker))
+		return;
+	client = pk_client_at(worker->client);
+	if (!client)
+		return;
+	client->alone += answers;
+	client->alone_samples += !answers;
+}
+
+/* What a client's messages take of user code by themselves, in some unit, and never nothing. */
+static __always_inline __u32 pk_weight_of(__u32 place)
+{
+	struct pk_client *client = pk_client_at(place);
+	__u32 samples = client ? client->alone_samples : 0, messages = client ? client->alone : 0;
+
+	return 1 + 1024ULL * (samples + 1) / (messages + 1);
+}
+
+static __noinline __u32 pk_by_lot(struct pk_worker *worker, __u32 user)
+{
+	__u64 sum = 0, lot;
+	__u32 i;
+
+	if (!worker)
+		return 0;
+	for (i = 0; i < PK_TOGETHER && i < worker->together; i++)
+		sum += user ? pk_weight_of(worker->taken[i]) : 1;
+	lot = bpf_get_prandom_u32() % (sum | 1);
+	for (i = 0; i < PK_TOGETHER && i < worker->together; i++) {
+		__u32 weight = user ? pk_weight_of(worker->taken[i]) : 1;
+
+		if (lot < weight)
+			return worker->taken[i];
+		lot -= weight;
+	}
+	return worker->client;
+}
+
+__u32 pk_client_of_sample(__u32 user)
+{
+	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
+
+	if (!worker || !worker->client)
+		return 0;
+	if (worker->together < 2 || !pk_shares(worker)) {
+		if (user)
+			pk_note_alone(worker, 0);
+		return worker->client | (__u32)worker->rule << PK_CLIENT_RULE_SHIFT;
+	}
+	return pk_by_lot(worker, user) | PK_CLIENT_SHARED << PK_CLIENT_RULE_SHIFT;
+}
+
+/* Where there is no more room, the first one is no longer told from the others. */
+static __always_inline void pk_takes_together(struct pk_worker *worker, __u32 client)
+{
+	__u32 i, at = worker->together;
+
+	for (i = 0; i < PK_TOGETHER; i++)
+		if (i < at && worker->taken[i] == client)
+			return;
+	if (at >= PK_TOGETHER)
+		at = 0;
+	else
+		worker->together = at + 1;
+	worker->alone = at == 0;
+	worker->taken[at & (PK_TOGETHER - 1)] = client;
+}
+
+static __always_inline void pk_is_answered(struct pk_worker *worker, __u32 client)
+{
+	__u32 i, last = worker->together - 1;
+
+	if (last >= PK_TOGETHER)
+		return;
+	for (i = 0; i < PK_TOGETHER; i++) {
+		if (i > last || worker->taken[i] != client)
+			continue;
+		worker->taken[i] = worker->taken[last & (PK_TOGETHER - 1)];
+		worker->together = last;
+		return;
+	}
+}
+
+/* In the middle of its own code: io_uring has it take what came. It goes on with what it was at. */
+static __always_inline bool pk_takes_aside(struct pk_worker *worker)
+{
+	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	return worker->client && (long)regs->orig_ax < 0;
 }
 
 int pk_client_takes(struct pk_cpu *c, __u32 client, __u8 rule)
@@ -133,6 +241,13 @@ int pk_client_takes(struct pk_cpu *c, __u32 client, __u8 rule)
 
 	if (!c || !worker)
 		return 0;
+	if (rule == PK_CLIENT_TAKEN) {
+		pk_takes_together(worker, client);
+		if (pk_takes_aside(worker))
+			return 0;
+	} else {
+		worker->together = 0; /* an answer: it is at one of them */
+	}
 	other = worker->last == PK_EVENT_TAKES && worker->client != client;
 	if (worker->held) {
 		user = pk_settle_held(c, worker, client | (__u32)rule << PK_CLIENT_RULE_SHIFT,
@@ -157,10 +272,16 @@ int pk_client_answers(struct pk_cpu *c, __u32 client)
 			which = PK_MOVE_ALL;
 		if (client == worker->client)
 			which = PK_MOVE_OWN;
+		if (worker->together > 1 && worker->last == PK_EVENT_TAKES && pk_shares(worker))
+			which = PK_MOVE_SENDING;
 		user = pk_settle_held(c, worker, client | PK_CLIENT_REPLIED << PK_CLIENT_RULE_SHIFT, which);
 		if (worker->last == PK_EVENT_ANSWERS && client != worker->client)
 			pk_add_between(worker, &worker->between_answers, user);
+		if (worker->last == PK_EVENT_TAKES && worker->together > 1)
+			pk_add_between(worker, &worker->between_both, user);
 	}
+	pk_note_alone(worker, 1);
+	pk_is_answered(worker, client);
 	if (client != worker->client)
 		pk_works_for(worker, client, PK_CLIENT_REPLIED);
 	worker->last = PK_EVENT_ANSWERS;

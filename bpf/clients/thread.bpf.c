@@ -130,6 +130,7 @@ int BPF_PROG(pk_client_wakes, struct task_struct *woken)
 	pk_works_for(worker, client, client ? PK_CLIENT_WOKEN : 0);
 	worker->last = PK_EVENT_WOKEN;
 	worker->held = 0;
+	worker->together = 0;
 	return 0;
 }
 

@@ -23,6 +23,7 @@ enum pk_client_rule {
 	PK_CLIENT_REPLIED,   /* the thread's answer went to it */
 	PK_CLIENT_WOKEN,     /* the thread was woken by one that works for it */
 	PK_CLIENT_ASKED,     /* a server at work for it asked the kernel for this */
+	PK_CLIENT_SHARED,    /* it is one of several whose messages were taken together */
 };
 
 /* A client, or a server that passes on what it does for one. */
@@ -36,7 +37,10 @@ struct pk_client {
 	__u8 family;       /* AF_INET or AF_INET6 */
 	__u8 depth;        /* how many passed on before */
 	__u8 pad[4];
+	/* Of its messages that were handled by themselves, by threads that take several together. */
+	__u32 alone;
+	__u32 alone_samples;
 };
-static_assert(sizeof(struct pk_client) == 48, "pk_client has no hidden padding");
+static_assert(sizeof(struct pk_client) == 56, "pk_client has no hidden padding");
 
 #endif

@@ -15,7 +15,8 @@ constexpr bool is_same(pk_client_rule kernels, ClientRule ours) {
 static_assert(is_same(PK_CLIENT_TAKEN, ClientRule::taken) &&
               is_same(PK_CLIENT_REPLIED, ClientRule::replied) &&
               is_same(PK_CLIENT_WOKEN, ClientRule::woken) &&
-              is_same(PK_CLIENT_ASKED, ClientRule::asked));
+              is_same(PK_CLIENT_ASKED, ClientRule::asked) &&
+              is_same(PK_CLIENT_SHARED, ClientRule::shared));
 
 std::string address_text(const pk_client& client) {
   char text[INET6_ADDRSTRLEN] = "?";

@@ -123,10 +123,11 @@ enum class ClientRule : uint8_t {
   replied,    // the thread's answer went to it
   woken,      // the thread was woken by one at work for it
   asked,      // a server at work for it asked the kernel for this, to be done elsewhere
+  shared,     // it is one of several whose messages the thread took before it worked on any
 };
 [[nodiscard]] std::string_view to_string(ClientRule rule);
 [[nodiscard]] std::optional<ClientRule> client_rule_from_string(std::string_view name);
-inline constexpr int client_rule_count = 5;  // 0 is none
+inline constexpr int client_rule_count = 6;  // 0 is none
 
 // For whom a server worked: who had asked for it, and the servers that passed it on, in order.
 struct Client {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers of the usual shapes. Each burns the CPU time that a request asks for, and answers it: one
 // thread that waits for many, one that reads all that is there before it works, a pool of threads
-// behind a queue, a process for each connection, a proxy, datagrams, the end of a pipe.
+// behind a queue, a process for each connection, a proxy, datagrams, io_uring, the end of a pipe.
+#include <liburing.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -193,6 +194,65 @@ void serve_datagrams(int fd) {
   }
 }
 
+// What a connection has in the ring, one thing at a time.
+struct Exchange {
+  int fd = -1;
+  bool sends = false;
+  Ask ask;
+};
+
+int checked(int result, const char* what) {
+  if (result >= 0) return result;
+  errno = -result;
+  die(what);
+}
+
+void serve_by_ring(int listener) {
+  io_uring ring;
+  checked(io_uring_queue_init(64, &ring, 0), "io_uring_queue_init");
+  const auto submit = [&ring](Exchange* of, auto prepare) {
+    io_uring_sqe* sqe = io_uring_get_sqe(&ring);
+    prepare(sqe);
+    io_uring_sqe_set_data(sqe, of);
+  };
+  const auto accept_next = [&] {
+    submit(nullptr, [&](io_uring_sqe* sqe) {
+      io_uring_prep_accept(sqe, listener, nullptr, nullptr, SOCK_CLOEXEC);
+    });
+  };
+  const auto go_on = [&](Exchange* of) {
+    submit(of, [of](io_uring_sqe* sqe) {
+      if (of->sends)
+        io_uring_prep_send(sqe, of->fd, &of->ask, sizeof of->ask, 0);
+      else
+        io_uring_prep_recv(sqe, of->fd, &of->ask, sizeof of->ask, MSG_WAITALL);
+    });
+  };
+  std::deque<Exchange> exchanges;
+  accept_next();
+  while (!stopped()) {
+    const int waited = io_uring_submit_and_wait(&ring, 1);
+    if (waited < 0 && waited != -EINTR) checked(waited, "io_uring_submit_and_wait");
+    io_uring_cqe* cqe = nullptr;
+    while (io_uring_peek_cqe(&ring, &cqe) == 0) {
+      auto* of = static_cast<Exchange*>(io_uring_cqe_get_data(cqe));
+      const int result = cqe->res;
+      io_uring_cqe_seen(&ring, cqe);
+      if (!of) {
+        if (result >= 0) go_on(&exchanges.emplace_back(Exchange{.fd = result}));
+        accept_next();
+      } else if (result != static_cast<int>(sizeof of->ask)) {
+        close(of->fd);
+      } else {
+        if (!of->sends) burn(of->ask, of->ask.cost_us);
+        of->sends = !of->sends;
+        go_on(of);
+      }
+    }
+  }
+  io_uring_queue_exit(&ring);
+}
+
 void serve_pipe() {
   for (Ask ask; !stopped() && read_all(STDIN_FILENO, ask);) burn(ask, ask.cost_us);
 }
@@ -203,7 +263,7 @@ int run(int argc, char** argv) {
   app.show_defaults();
   options.common.add_to(app);
   app.add("--mode", options.mode, "how it serves")
-      .one_of({"turns", "batches", "pool", "processes", "proxy", "datagrams", "pipe"})
+      .one_of({"turns", "batches", "pool", "processes", "proxy", "datagrams", "ring", "pipe"})
       .required();
   app.add("--bind", options.at.address, "local address");
   app.add("--port", options.at.port, "local port");
@@ -230,6 +290,7 @@ int run(int argc, char** argv) {
   if (options.mode == "pool") serve_by_pool(listener, options.threads);
   if (options.mode == "processes") serve_by_processes(listener);
   if (options.mode == "proxy") serve_as_proxy(listener, options);
+  if (options.mode == "ring") serve_by_ring(listener);
   if (options.mode == "datagrams") serve_datagrams(listener);
   print_result({{"mode", options.mode}});
   return 0;
