@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the unit tests' machines as profiles, for tests of what reads profiles: the page, exports.
-// One of them has a timeline, too. And one that is as large as they come: 1,000,000 samples of
+// Some of them have a timeline, too. And one that is as large as they come: 1,000,000 samples of
 // 100,000 stacks.
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include "clients_fixture.h"
 #include "model/pprof/pprof.h"
 #include "report_fixture.h"
 
@@ -58,8 +59,7 @@ Profile large_machine() {
 }
 
 // Each row in up to three of six slots, with gaps between them.
-Profile timed_machine() {
-  Profile profile = test::small_machine();
+Profile timed(Profile profile) {
   profile.meta.slot_ns = 1'000'000'000;
   uint32_t row = 0;
   for (const auto& [key, value] : profile.samples()) {
@@ -88,9 +88,9 @@ int main(int argc, char** argv) {
     if (!written) std::fprintf(stderr, "fixtures: %s\n", written.error().message.c_str());
     return written.has_value();
   };
-  const bool all = write("small", test::small_machine()) &&
-                   write("grouped", test::grouped_machine()) &&
-                   write("called", test::called_machine()) && write("timed", timed_machine()) &&
-                   write("large", large_machine());
+  const bool all =
+      write("small", test::small_machine()) && write("grouped", test::grouped_machine()) &&
+      write("called", test::called_machine()) && write("timed", timed(test::small_machine())) &&
+      write("clients", timed(test::clients_machine())) && write("large", large_machine());
   return all ? 0 : 1;
 }
