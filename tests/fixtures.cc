@@ -62,14 +62,14 @@ Profile large_machine() {
 Profile timed(Profile profile) {
   profile.meta.slot_ns = 1'000'000'000;
   uint32_t row = 0;
-  for (const auto& [key, value] : profile.samples()) {
-    const auto put = [&](uint32_t slot, uint64_t ns) {
+  for (const Profile::Sample& sample : profile.samples()) {
+    const uint64_t part = sample.value.ns / 3;
+    const auto put = [&profile, &key = sample.key](uint32_t slot, uint64_t ns) {
       profile.timeline.push_back({slot, key.ran_on, key.served, key.source, ns});
     };
-    const uint64_t part = value.ns / 3;
     put(row % 6, part);
     put((row + 1) % 6, part);
-    put((row + 3) % 6, value.ns - 2 * part);
+    put((row + 3) % 6, sample.value.ns - 2 * part);
     ++row;
   }
   return profile;

@@ -104,6 +104,8 @@ describe("the servers", () => {
     const shown = numbers(table.rows.map(({ cells }) => cells[4]));
     const all = (100 * (sum(nginx.for_clients.map(costs)) + nginx.for_itself_ns)) / wanted.duration_ns;
     near(sum(shown), all, shown.length, "nginx");
+    const shares = numbers(table.rows.slice(0, -1).map(({ cells }) => cells[5]));
+    near(sum(shares), 100, shares.length, "shares");
     assert.match(table.rows.at(-2).cells[0], /^\d+ more$/);
   });
 
