@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the unit tests' machines as profiles, for tests of what reads profiles: the page, exports.
-// One of them has a timeline, too. And one that is as large as they come: 1,000,000 samples of
+// Some of them have a timeline, too. And one that is as large as they come: 1,000,000 samples of
 // 100,000 stacks.
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include "clients_fixture.h"
 #include "model/pprof/pprof.h"
 #include "report_fixture.h"
 
@@ -58,18 +59,17 @@ Profile large_machine() {
 }
 
 // Each row in up to three of six slots, with gaps between them.
-Profile timed_machine() {
-  Profile profile = test::small_machine();
+Profile timed(Profile profile) {
   profile.meta.slot_ns = 1'000'000'000;
   uint32_t row = 0;
-  for (const auto& [key, value] : profile.samples()) {
-    const auto put = [&](uint32_t slot, uint64_t ns) {
+  for (const Profile::Sample& sample : profile.samples()) {
+    const uint64_t part = sample.value.ns / 3;
+    const auto put = [&profile, &key = sample.key](uint32_t slot, uint64_t ns) {
       profile.timeline.push_back({slot, key.ran_on, key.served, key.source, ns});
     };
-    const uint64_t part = value.ns / 3;
     put(row % 6, part);
     put((row + 1) % 6, part);
-    put((row + 3) % 6, value.ns - 2 * part);
+    put((row + 3) % 6, sample.value.ns - 2 * part);
     ++row;
   }
   return profile;
@@ -88,9 +88,9 @@ int main(int argc, char** argv) {
     if (!written) std::fprintf(stderr, "fixtures: %s\n", written.error().message.c_str());
     return written.has_value();
   };
-  const bool all = write("small", test::small_machine()) &&
-                   write("grouped", test::grouped_machine()) &&
-                   write("called", test::called_machine()) && write("timed", timed_machine()) &&
-                   write("large", large_machine());
+  const bool all =
+      write("small", test::small_machine()) && write("grouped", test::grouped_machine()) &&
+      write("called", test::called_machine()) && write("timed", timed(test::small_machine())) &&
+      write("clients", timed(test::clients_machine())) && write("large", large_machine());
   return all ? 0 : 1;
 }

@@ -30,6 +30,11 @@ void add(ClientRow& row, Part part, uint64_t ns) {
 
 }  // namespace
 
+bool has_clients(const Profile& profile) {
+  return std::ranges::any_of(profile.samples(),
+                             [](const Profile::Sample& sample) { return sample.key.client != 0; });
+}
+
 std::vector<Server> servers_of(const Profile& profile, std::span<const uint32_t> pids) {
   using Way = std::pair<LabelId, std::vector<LabelId>>;
   std::map<LabelId, std::map<Way, ClientRow>> found;

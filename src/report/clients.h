@@ -31,6 +31,9 @@ struct Server {
   uint64_t for_itself_ns = 0;
 };
 
+// Whether any sample was for a client.
+[[nodiscard]] bool has_clients(const Profile& profile);
+
 // Processes that worked for clients, the busiest for them first; with `pids`, those alone. That it
 // worked for itself is in no other row, so that a server's rows add up to what it costs.
 [[nodiscard]] std::vector<Server> servers_of(const Profile& profile,

@@ -3,8 +3,10 @@
 // group.
 import { useEffect, useMemo, useState } from "preact/hooks";
 
+import { type Side, accept } from "./accept";
 import { Changes } from "./changes";
-import type { Page, Profile } from "./data";
+import { Clients } from "./clients";
+import { type Page, type Profile, chargedToClients } from "./data";
 import { Flame } from "./flame";
 import { Flows } from "./flows";
 import { count, duration, shareText } from "./format";
@@ -21,9 +23,8 @@ const groupings: Record<string, string> = {
   cgroup: "control group",
   container: "container",
   unit: "systemd unit",
+  client: "client",
 };
-
-type Side = "served" | "ran_on";
 
 function tabsOf(page: Page): [string, string][] {
   const tabs: [string, string][] = [
@@ -33,26 +34,8 @@ function tabsOf(page: Page): [string, string][] {
     ["timeline", "Timeline"],
     ["functions", "Functions"],
   ];
+  if (page.profile.servers) tabs.splice(3, 0, ["clients", "Clients"]);
   return page.diff ? [["changes", "Changes"], ...tabs] : tabs;
-}
-
-// Which samples a view is about. Of the profile before, processes have other numbers: they are the
-// same where their names are.
-function accept(profile: Profile, labels: Set<number> | null, side: Side, part: string): Wanted["accept"] {
-  const names = labels && new Set([...labels].map((l) => profile.labels[l].comm));
-  const inBefore = new Map<Profile, boolean[]>();
-  return (of, i) => {
-    const { samples } = of;
-    if (part === "taken" && !samples.taken[i]) return false;
-    if (part !== "all" && part !== "taken" && samples.part[i] !== Number(part)) return false;
-    if (!labels || !names) return true;
-    const label = samples[side][i];
-    if (of === profile) return labels.has(label);
-    let known = inBefore.get(of);
-    if (!known)
-      inBefore.set(of, (known = of.labels.map((l) => l.kind === "process" && names.has(l.comm))));
-    return known[label];
-  };
 }
 
 export function App({ page }: { page: Page }) {
@@ -68,11 +51,16 @@ export function App({ page }: { page: Page }) {
   const [theme, setTheme] = useTheme();
   const ledger = profile.ledgers![by];
 
+  const byClient = by === "client";
+  const charged = useMemo(
+    () => (byClient ? chargedToClients(profile) : profile),
+    [profile, byClient],
+  );
   const frames = useMemo(() => new Frames(), [page]);
-  const numbered = useMemo(() => new Numbered(profile, frames), [profile, frames]);
+  const numbered = useMemo(() => new Numbered(charged, frames), [charged, frames]);
   const numberedBefore = useMemo(
-    () => before && new Numbered(before, frames),
-    [before, frames],
+    () => before && new Numbered(byClient ? chargedToClients(before) : before, frames),
+    [before, byClient, frames],
   );
   const needsCalls = tab === "flame" || tab === "functions";
   const calls = useMemo(() => {
@@ -80,10 +68,19 @@ export function App({ page }: { page: Page }) {
     const labels = group === null ? null : new Set(ledger.groups[group].labels);
     return new Calls(numbered, numberedBefore, {
       root: tab === "functions" ? "none" : root,
-      accept: accept(profile, labels, side, part),
+      accept: accept(charged, labels, side, part),
     });
   }, [needsCalls, tab === "functions", numbered, numberedBefore, ledger, group, side, root, part]);
 
+  // All that was done for a party: of a client by its servers, too.
+  const showParty = (by: string, label: number) => {
+    setBy(by);
+    const found = profile.ledgers![by].groups.findIndex((g) => g.labels.includes(label));
+    setGroup(found < 0 ? null : found);
+    setSide("served");
+    setPart("all");
+    setTab("flame");
+  };
   const showFunction = (frame: number | null) => {
     setChosen(frame);
     if (frame !== null) setTab("functions");
@@ -209,7 +206,21 @@ export function App({ page }: { page: Page }) {
         )}
         {tab === "flows" && <Flows profile={profile} ledger={ledger} selected={group} />}
         {tab === "timeline" && (
-          <Timeline profile={profile} ledger={ledger} selected={group} theme={theme} />
+          <Timeline
+            profile={profile}
+            ledger={ledger}
+            selected={group}
+            byClient={byClient}
+            theme={theme}
+          />
+        )}
+        {tab === "clients" && (
+          <Clients
+            profile={profile}
+            only={group === null ? null : ledger.groups[group]}
+            onClient={(label) => showParty("client", label)}
+            onServer={(label) => showParty("pid", label)}
+          />
         )}
         {tab === "functions" && calls && (
           <Functions calls={calls} frames={frames} chosen={chosen} onChoose={showFunction} />

@@ -82,6 +82,7 @@ export class Painter {
     const kind = this.frames.kind[frame];
     let work: Work;
     if (kind === "party" || kind === "small") work = kind;
+    else if (kind === "server") work = "party";
     else if (kind === FrameKind.pseudo) work = workOf(this.frames.name[frame]);
     else if (kind === FrameKind.user) work = "user";
     else if (this.turned || !this.tree.parent[node]) work = "own";

@@ -2,7 +2,7 @@
 // What src/report/page/page_data.cc wrote. Times are nanoseconds of CPU time; long tables are by column.
 
 export interface Label {
-  kind: "process" | "kernel" | "idle" | "other" | "unclaimed" | "steal";
+  kind: "process" | "kernel" | "idle" | "other" | "unclaimed" | "steal" | "remote";
   name: string;
   pid?: number;
   comm?: string;
@@ -18,6 +18,21 @@ export interface Times {
   part: number[]; // enum Part
   taken: number[]; // 1: from whoever was on the CPU
   ns: number[];
+}
+
+// To whom each sample is charged by client.
+export interface Charges {
+  for_client: number[]; // 1: a server worked for a client
+  served: number[];
+  part: number[];
+  taken: number[];
+}
+
+export interface Samples extends Times {
+  basis: number[];
+  node: number[];
+  by_client?: Charges; // where the recording has clients
+  server?: number[]; // see chargedToClients()
 }
 
 export const enum Part {
@@ -82,6 +97,22 @@ export interface Ledger {
   unsampled: number;
   sum: number;
   flows: Flow[];
+  sources?: Record<string, string>; // of the flows, where they are not the profile's
+}
+
+// What a server did for one client, by one way; without a client, for itself.
+export interface ClientRow {
+  client?: number; // a label
+  via?: number[];
+  rules?: Record<string, number>;
+  user: number;
+  own: number;
+  async: number;
+}
+
+export interface Server {
+  label: number;
+  clients: ClientRow[]; // largest first; what it did for itself is the last
 }
 
 export interface Profile {
@@ -106,9 +137,10 @@ export interface Profile {
     small: number | null;
     small_ns: number;
   };
-  samples: Times & { basis: number[]; node: number[] };
+  samples: Samples;
   timeline: Times & { slot: number[]; slot_ns: number };
   ledgers?: Record<string, Ledger>;
+  servers?: Server[]; // where the recording has clients
 }
 
 export interface DiffValue {
@@ -130,6 +162,16 @@ export interface Page {
   profile: Profile;
   before?: Profile;
   diff?: Diff;
+}
+
+// The same profile, but what a server did for a client is served to the client. `server` is then the
+// server's label, and -1 for all other samples.
+export function chargedToClients(profile: Profile): Profile {
+  const { by_client: charges, ...samples } = profile.samples;
+  if (!charges) return profile;
+  const { for_client, ...charged } = charges;
+  const server = samples.served.map((label, i) => (for_client[i] ? label : -1));
+  return { ...profile, samples: { ...samples, ...charged, server } };
 }
 
 // Unpacks what stands in the page.

@@ -6,6 +6,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 
 import { Search } from "./controls";
 import { type Colouring, Painter, palette, works } from "./colours";
+import { FrameKind } from "./data";
 import { change, percent } from "./format";
 import { type Box, boxAt, layout, rowHeight } from "./layout";
 import { Callers, Calls, type Frames, type Tree, matching } from "./tree";
@@ -40,7 +41,9 @@ export function matcher(text: string, frames: Frames): ((frame: number) => boole
 
 export function title(frames: Frames, frame: number): string {
   if (frame < 0) return "all";
-  return frames.kind[frame] === 2 ? `«${frames.name[frame]}»` : frames.name[frame];
+  const kind = frames.kind[frame];
+  const between = kind === FrameKind.pseudo || kind === "server";
+  return between ? `«${frames.name[frame]}»` : frames.name[frame];
 }
 
 function useWidth(): [{ current: HTMLDivElement | null }, number] {

@@ -52,12 +52,13 @@ export function Flows({ profile, ledger, selected }: Props) {
   const rows = largest(sums, "ranOn");
   const columns = largest(sums, "served");
   const share = (ns: number) => percent(ns / profile.duration_ns);
+  const sources = ledger.sources ?? profile.sources;
   const at = new Map(sums.map((sum) => [`${sum.ranOn} ${sum.served}`, sum]));
   const top = sums[0].ns;
   const words = (sum: Sum) =>
     [...sum.sources]
       .sort((a, b) => b[1] - a[1])
-      .map(([source, ns]) => `${profile.sources[source]} ${share(ns)}`)
+      .map(([source, ns]) => `${sources[source]} ${share(ns)}`)
       .join(", ");
   return (
     <div>

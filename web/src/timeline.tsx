@@ -10,6 +10,7 @@ interface Props {
   profile: Profile;
   ledger: Ledger;
   selected: number | null;
+  byClient: boolean;
   theme: string;
 }
 
@@ -52,7 +53,7 @@ function seriesOf(profile: Profile, ledger: Ledger, groups: number[]): Map<numbe
   return all;
 }
 
-export function Timeline({ profile, ledger, selected, theme }: Props) {
+export function Timeline({ profile, ledger, selected, byClient, theme }: Props) {
   const groups = useMemo(
     () => (selected !== null ? [selected] : ledger.rows.slice(0, most).map((row) => row.group)),
     [ledger, selected],
@@ -66,6 +67,11 @@ export function Timeline({ profile, ledger, selected, theme }: Props) {
   const slot = profile.timeline.slot_ns;
   return (
     <div>
+      {byClient && (
+        <p class="note">
+          The timeline does not tell clients apart: a server's time is the server's here.
+        </p>
+      )}
       <p class="legend">
         <span>
           <i class="swatch user" /> user

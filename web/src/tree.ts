@@ -4,15 +4,18 @@
 // are looked at, so that a turned tree of 100,000 stacks costs no more than what is drawn of it.
 import { FrameKind, type Profile, firstUnsure } from "./data";
 
+// "server": below a client, the server that worked for it.
+export type FrameWord = FrameKind | "party" | "server" | "small";
+
 // Names of frames: the profile's functions, one for what is summed up, then its parties; and,
 // where two profiles are compared, what only the one before has.
 export class Frames {
   readonly name: string[] = [];
-  readonly kind: (FrameKind | "party" | "small")[] = [];
+  readonly kind: FrameWord[] = [];
   readonly place: string[] = [];
   private readonly numbers = new Map<string, number>();
 
-  number(name: string, kind: FrameKind | "party" | "small", place: string): number {
+  number(name: string, kind: FrameWord, place: string): number {
     const key = `${kind}\0${place}\0${name}`;
     let number = this.numbers.get(key);
     if (number === undefined) {
@@ -35,7 +38,7 @@ export class Numbered {
 
   constructor(
     readonly profile: Profile,
-    frames: Frames,
+    private readonly frames: Frames,
   ) {
     const { functions, nodes, small } = profile.stacks;
     const count = functions.name.length;
@@ -48,6 +51,10 @@ export class Numbered {
     this.parties = Int32Array.from(profile.labels, (l) => frames.number(l.name, "party", ""));
     this.parent = Int32Array.from(nodes.up, (up, i) => i - up);
     this.scale = profile.duration_ns ? 1 / profile.duration_ns : 0;
+  }
+
+  servedBy(server: number): number {
+    return this.frames.number(`served by ${this.profile.labels[server].name}`, "server", "");
   }
 
   frameOf(node: number): number {
@@ -121,13 +128,14 @@ export class Tree {
   }
 }
 
-// From the outside in: parties, main, ..., read, «syscall:read», vfs_read.
+// From the outside in: parties, servers that worked for them, main, ..., read, «syscall:read», vfs_read.
 export class Calls extends Tree {
   private readonly self: number[] = [];
 
   constructor(profile: Numbered, before: Numbered | undefined, wanted: Wanted) {
     super();
-    // Where the root is a party, one node of the profile is one in each party that has it.
+    // Where the root is a party, one node of the profile is one in each party that has it; and one
+    // in each server that had it for a client.
     const known = new Map<number, number>();
     this.put(profile, wanted, known, false);
     if (before) this.put(before, wanted, known, true);
@@ -152,27 +160,33 @@ export class Calls extends Tree {
 
   private put(from: Numbered, wanted: Wanted, known: Map<number, number>, isBefore: boolean): void {
     const { samples } = from.profile;
-    const places = new Map<number, number>(); // of nodes of this profile, by party
+    const places = new Map<number, number>(); // of nodes of this profile, by what stands above
+    const above = new Map<string, number>();
     const width = from.parent.length;
     const path: number[] = [];
     for (let i = 0; i < samples.ns.length; ++i) {
       if (!wanted.accept(from.profile, i)) continue;
-      const party = wanted.root === "none" ? 0 : samples[wanted.root][i] + 1;
+      const party = wanted.root === "none" ? -1 : samples[wanted.root][i];
+      const server = samples.server?.[i] ?? -1;
+      const key = `${party} ${server}`;
+      let first = above.get(key);
+      if (first === undefined) above.set(key, (first = above.size * width));
       path.length = 0;
       let at = samples.node[i];
       let place: number | undefined;
-      while ((place = places.get(party * width + at)) === undefined && at) {
+      while ((place = places.get(first + at)) === undefined && at) {
         path.push(at);
         at = from.parent[at];
       }
       if (place === undefined) {
-        place = party ? this.child(0, from.parties[party - 1], known) : 0;
-        places.set(party * width, place);
+        place = party < 0 ? 0 : this.child(0, from.parties[party], known);
+        if (server >= 0) place = this.child(place, from.servedBy(server), known);
+        places.set(first, place);
       }
       while (path.length) {
         at = path.pop()!;
         place = this.child(place, from.frameOf(at), known);
-        places.set(party * width + at, place);
+        places.set(first + at, place);
       }
       const share = samples.ns[i] * from.scale;
       const value = place * values;

@@ -43,6 +43,23 @@ export function pageOf(name) {
   return file;
 }
 
+// The same profile's report, as JSON.
+export const report = (name, ...more) =>
+  JSON.parse(
+    execFileSync(pkprof, ["report", fixture(name), "--json", ...more], {
+      maxBuffer: 1 << 28,
+    }),
+  );
+// Of one CPU, rounded as the page does it.
+export const percent = (ns, of) => {
+  const value = (ns / of.duration_ns) * 100;
+  if (!value) return "–";
+  return value < 0.05 ? "0.0" : value.toFixed(1);
+};
+// As the terminal shows it, too.
+export const printable = (name) =>
+  name.replace(/[\x00-\x1f\x7f]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
+
 export const open = (file, hash = "") => openUrl(pathToFileURL(file).href + hash);
 
 // Nothing but the page itself is asked for.

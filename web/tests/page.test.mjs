@@ -6,19 +6,22 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, test } from "node:test";
 
-import { complaints, fixture, open, page, pageOf, pkprof, rows, scratch, tab, text, texts } from "./browser.mjs";
-
-const report = (name, ...more) =>
-  JSON.parse(
-    execFileSync(pkprof, ["report", fixture(name), "--json", ...more], {
-      maxBuffer: 1 << 28,
-    }),
-  );
-const percent = (ns, of) => {
-  const value = (100 * ns) / of.duration_ns;
-  if (!value) return "–";
-  return value < 0.05 ? "0.0" : value.toFixed(1);
-};
+import {
+  complaints,
+  fixture,
+  open,
+  page,
+  pageOf,
+  percent,
+  pkprof,
+  printable,
+  report,
+  rows,
+  scratch,
+  tab,
+  text,
+  texts,
+} from "./browser.mjs";
 
 describe("the ledger", () => {
   beforeEach(() => open(pageOf("small")));
@@ -106,10 +109,6 @@ test("the header says what share of the time was watched, if it is not all", asy
   await open(pageOf("called"));
   assert.doesNotMatch(await text(".facts"), /watched/);
 });
-
-// As the terminal shows it, too.
-const printable = (name) =>
-  name.replace(/[\x00-\x1f\x7f]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
 
 test("groups are the report's", async () => {
   await open(pageOf("grouped"));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/clean.h"
+#include "report/clients.h"
 #include "report/ledger.h"
 #include "report/page/page_stacks.h"
 
@@ -87,6 +88,24 @@ class Times {
   Json taken_ = Json::array();
   Json ns_ = Json::array();
 };
+
+// To whom each sample is charged by client.
+Json charges_to_json(const PageStacks& stacks) {
+  Json for_client = Json::array();
+  Json served = Json::array();
+  Json part = Json::array();
+  Json taken = Json::array();
+  for (const PageSample& sample : stacks.samples) {
+    for_client.push_back(sample.for_client ? 1 : 0);
+    served.push_back(sample.by_client.served);
+    part.push_back(static_cast<int>(sample.by_client.part));
+    taken.push_back(sample.by_client.taken ? 1 : 0);
+  }
+  return {{"for_client", std::move(for_client)},
+          {"served", std::move(served)},
+          {"part", std::move(part)},
+          {"taken", std::move(taken)}};
+}
 
 Json samples_to_json(const PageStacks& stacks) {
   Times times;
@@ -172,6 +191,42 @@ Json ledger_to_json(const Profile& profile, By by) {
           {"flows", std::move(flows)}};
 }
 
+Json client_to_json(const Profile& profile, const ClientRow& row) {
+  Json to = {{"user", row.user_ns}, {"own", row.own_ns}, {"async", row.async_ns}};
+  if (row.client == 0) return to;
+  const Client& client = profile.clients()[row.client];
+  to["client"] = client.label;
+  to["via"] = client.via;
+  Json& rules = to["rules"] = Json::object();
+  for (int i = 1; i < client_rule_count; ++i)
+    if (row.rules[i]) rules[std::string(to_string(static_cast<ClientRule>(i)))] = row.rules[i];
+  return to;
+}
+
+Json servers_to_json(const Profile& profile) {
+  Json servers = Json::array();
+  for (const Server& server : servers_of(profile)) {
+    Json clients = Json::array();
+    for (const ClientRow& row : server.clients) clients.push_back(client_to_json(profile, row));
+    servers.push_back({{"label", server.label}, {"clients", std::move(clients)}});
+  }
+  return servers;
+}
+
+Json ledgers_to_json(const Profile& profile, bool clients) {
+  Json ledgers = Json::object();
+  for (const By by : every_by) {
+    if (by == By::client || (by == By::thread && !has_threads(profile))) continue;
+    ledgers[std::string(to_string(by))] = ledger_to_json(profile, by);
+  }
+  if (!clients) return ledgers;
+  // Its labels have the numbers that they have in `profile`; its sources have others.
+  const Profile charged = charged_to_clients(profile);
+  Json& by_client = ledgers[std::string(to_string(By::client))] = ledger_to_json(charged, By::pid);
+  by_client["sources"] = sources_to_json(charged);
+  return ledgers;
+}
+
 }  // namespace
 
 Json page_data(const Profile& profile, const std::string& name, bool ledgers) {
@@ -186,12 +241,12 @@ Json page_data(const Profile& profile, const std::string& name, bool ledgers) {
   to["stacks"] = stacks_to_json(stacks);
   to["counted"] = std::move(to["samples"]);
   to["samples"] = samples_to_json(stacks);
+  const bool clients = has_clients(profile);
+  if (clients) to["samples"]["by_client"] = charges_to_json(stacks);
   to["timeline"] = timeline_to_json(profile);
   if (!ledgers) return to;
-  Json& by = to["ledgers"] = Json::object();
-  for (const By one : every_by)
-    if (one != By::thread || has_threads(profile))
-      by[std::string(to_string(one))] = ledger_to_json(profile, one);
+  to["ledgers"] = ledgers_to_json(profile, clients);
+  if (clients) to["servers"] = servers_to_json(profile);
   return to;
 }
 

@@ -38,10 +38,12 @@ class Samples {
  public:
   void add(const PageSample& sample) {
     const uint64_t hash = hash_words(
-        hash_seed(), {static_cast<uint64_t>(sample.ran_on) << 32 | sample.served,
-                      static_cast<uint64_t>(sample.source) << 32 | sample.node,
-                      static_cast<uint64_t>(sample.basis) << 16 |
-                          static_cast<uint64_t>(sample.part) << 8 | uint64_t{sample.taken}});
+        hash_seed(),
+        {static_cast<uint64_t>(sample.ran_on) << 32 | sample.served,
+         static_cast<uint64_t>(sample.source) << 32 | sample.node,
+         static_cast<uint64_t>(sample.basis) << 16 | static_cast<uint64_t>(sample.part) << 8 |
+             uint64_t{sample.taken},
+         static_cast<uint64_t>(sample.by_client.served) << 1 | uint64_t{sample.for_client}});
     const uint32_t found =
         index_.find(hash, [&](uint32_t i) { return samples_[i].is_like(sample); });
     if (found != IndexTable::none) {
@@ -96,11 +98,18 @@ void sum_up_small(PageStacks& stacks, size_t most) {
   stacks.samples = samples.take();
 }
 
+// A client that was on the CPU itself was in its own context, whatever the server did.
+PageCharge charge_to_client(const SampleKey& key, LabelId client) {
+  const bool itself = key.ran_on == client;
+  return {.served = client, .part = itself ? Part::own : Part::async, .taken = !itself};
+}
+
 }  // namespace
 
 bool PageSample::is_like(const PageSample& other) const {
   return ran_on == other.ran_on && served == other.served && source == other.source &&
-         basis == other.basis && part == other.part && taken == other.taken && node == other.node;
+         basis == other.basis && part == other.part && taken == other.taken &&
+         for_client == other.for_client && by_client == other.by_client && node == other.node;
 }
 
 PageStacks page_stacks(const Profile& profile, size_t most_nodes) {
@@ -119,12 +128,16 @@ PageStacks page_stacks(const Profile& profile, size_t most_nodes) {
       for (size_t i = frames.size(); i-- > 0;)
         node = tree.child(node, stacks.functions.of_frame[frames[i]]);
     }
+    const PageCharge charge{key.served, part_of(profile, key), is_taken(profile, key)};
+    const LabelId client = profile.clients()[key.client].label;
     samples.add({.ran_on = key.ran_on,
-                 .served = key.served,
+                 .served = charge.served,
                  .source = key.source,
                  .basis = key.basis,
-                 .part = part_of(profile, key),
-                 .taken = is_taken(profile, key),
+                 .part = charge.part,
+                 .taken = charge.taken,
+                 .for_client = key.client != 0,
+                 .by_client = key.client ? charge_to_client(key, client) : charge,
                  .node = node,
                  .ns = value.ns});
   }

@@ -19,6 +19,15 @@ struct PageNode {
   FunctionId function = 0;
 };
 
+// To whom a sample is charged.
+struct PageCharge {
+  LabelId served = 0;
+  Part part = Part::user;  // of what was done for `served`
+  bool taken = false;      // from whoever was on the CPU
+
+  bool operator==(const PageCharge&) const = default;
+};
+
 struct PageSample {
   LabelId ran_on = 0;
   LabelId served = 0;
@@ -26,6 +35,8 @@ struct PageSample {
   Basis basis = Basis::own;
   Part part = Part::user;  // of what was done for `served`
   bool taken = false;      // from `ran_on`
+  bool for_client = false;
+  PageCharge by_client;  // as charged_to_clients() has it; as above, unless `for_client`
   uint32_t node = 0;
   uint64_t ns = 0;
 

@@ -8,9 +8,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 
+#include "clients_fixture.h"
 #include "model/gzip.h"
 #include "random_profile.h"
+#include "report/clients.h"
 #include "report/ledger.h"
 #include "report/page/page_stacks.h"
 #include "report_fixture.h"
@@ -80,6 +83,24 @@ TEST(PageStacks, AreBoundedAndLoseNothing) {
   EXPECT_LE(few.nodes.size(), 2 * kept + 2);  // one more under each that is left, at most
 }
 
+// Whom the page charges by client is whom charged_to_clients() does, also of what is summed up.
+TEST(PageStacks, AreChargedToClientsAsTheLedgerIs) {
+  const Profile profile = test::clients_machine();
+  const Profile charged = charged_to_clients(profile);
+  using Charged = std::tuple<std::string, Part, bool, bool>;
+  std::map<Charged, uint64_t> wanted;
+  for (const auto& [key, value] : charged.samples())
+    wanted[{charged.labels()[key.served].name(), part_of(charged, key), is_taken(charged, key),
+            charged.text(key.source).starts_with("server:")}] += value.ns;
+  for (const size_t most : {most_page_nodes, size_t{3}}) {
+    std::map<Charged, uint64_t> had;
+    for (const PageSample& sample : page_stacks(profile, most).samples)
+      had[{profile.labels()[sample.by_client.served].name(), sample.by_client.part,
+           sample.by_client.taken, sample.for_client}] += sample.ns;
+    EXPECT_EQ(had, wanted) << most;
+  }
+}
+
 TEST(PageStacks, KeepWhoRanAndWhoWasServed) {
   const Profile profile = test::small_machine();
   std::map<std::pair<LabelId, LabelId>, uint64_t> wanted;
@@ -92,22 +113,73 @@ TEST(PageStacks, KeepWhoRanAndWhoWasServed) {
   EXPECT_EQ(had, wanted);
 }
 
+json data_of(const Profile& profile) {
+  const auto html = page_html(profile, "some.pb.gz");
+  EXPECT_TRUE(html) << html.error().message;
+  return html ? unpacked(*html)["profile"] : json();
+}
+
+void expect_ledger(const json& shown, const Ledger& ledger) {
+  ASSERT_EQ(shown["rows"].size(), ledger.processes.size());
+  for (size_t i = 0; i < ledger.processes.size(); ++i) {
+    const LedgerRow& row = ledger.processes[i];
+    EXPECT_EQ(shown["rows"][i]["user"], row.user_ns);
+    EXPECT_EQ(shown["rows"][i]["async"], row.async_ns);
+    EXPECT_EQ(shown["rows"][i]["stolen"], row.stolen_ns);
+  }
+  EXPECT_EQ(shown["sum"], ledger.sum_ns());
+}
+
 TEST(Page, HasTheLedgersOwnRows) {
   const Profile profile = test::grouped_machine();
-  const auto html = page_html(profile, "some.pb.gz");
-  ASSERT_TRUE(html) << html.error().message;
-  const json data = unpacked(*html)["profile"];
-  for (const By by : every_by) {
-    const Ledger ledger = build_ledger(profile, {}, by);
-    const json& shown = data["ledgers"][std::string(to_string(by))];
-    ASSERT_EQ(shown["rows"].size(), ledger.processes.size());
-    for (size_t i = 0; i < ledger.processes.size(); ++i) {
-      const LedgerRow& row = ledger.processes[i];
-      EXPECT_EQ(shown["rows"][i]["user"], row.user_ns);
-      EXPECT_EQ(shown["rows"][i]["async"], row.async_ns);
-      EXPECT_EQ(shown["rows"][i]["stolen"], row.stolen_ns);
+  const json data = data_of(profile);
+  for (const By by : every_by)
+    if (by != By::client)
+      expect_ledger(data["ledgers"][std::string(to_string(by))], build_ledger(profile, {}, by));
+}
+
+TEST(Page, ByClientHasTheRowsOfTheReportByClient) {
+  Profile profile = test::clients_machine();
+  const json data = data_of(profile);
+  expect_ledger(data["ledgers"]["pid"], build_ledger(profile));
+  const By rows = charge_as_asked(profile, By::client);
+  const json& shown = data["ledgers"]["client"];
+  expect_ledger(shown, build_ledger(profile, {}, rows));
+  EXPECT_EQ(shown["sum"], data["ledgers"]["pid"]["sum"]);
+  for (const json& flow : shown["flows"])
+    EXPECT_TRUE(shown["sources"].contains(std::to_string(flow[2].get<StringId>()))) << flow;
+}
+
+TEST(Page, HasEachServersClients) {
+  const Profile profile = test::clients_machine();
+  const json data = data_of(profile);
+  const auto servers = servers_of(profile);
+  ASSERT_EQ(data["servers"].size(), servers.size());
+  std::map<std::string, uint64_t> rules;
+  for (size_t i = 0; i < servers.size(); ++i) {
+    const json& rows = data["servers"][i]["clients"];
+    ASSERT_EQ(rows.size(), servers[i].clients.size());
+    for (size_t j = 0; j < rows.size(); ++j) {
+      const ClientRow& row = servers[i].clients[j];
+      EXPECT_EQ(rows[j]["own"], row.own_ns);
+      EXPECT_EQ(rows[j]["async"], row.async_ns);
+      ASSERT_EQ(rows[j].contains("client"), row.client != 0) << "what it did for itself has none";
+      if (row.client == 0) continue;
+      EXPECT_EQ(rows[j]["client"], profile.clients()[row.client].label);
+      EXPECT_EQ(rows[j]["via"], profile.clients()[row.client].via);
+      for (const auto& [rule, ns] : rows[j]["rules"].items()) rules[rule] += ns.get<uint64_t>();
     }
-    EXPECT_EQ(shown["sum"], ledger.sum_ns());
+  }
+  EXPECT_EQ(rules.size(), 4U);
+  EXPECT_EQ(rules["asked"], 20'000'000U);
+}
+
+TEST(Page, WithoutClientsHasNoneOfThem) {
+  const Profile charged = charged_to_clients(test::clients_machine());
+  for (const json& data : {data_of(test::small_machine()), data_of(charged)}) {
+    EXPECT_FALSE(data.contains("servers"));
+    EXPECT_FALSE(data["ledgers"].contains("client"));
+    EXPECT_FALSE(data["samples"].contains("by_client"));
   }
 }
 
