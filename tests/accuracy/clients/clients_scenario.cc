@@ -37,8 +37,9 @@ void ClientsTest::SetUp() {
   live::skip_unless_able();
   if (IsSkipped()) return;
   live::write_file(truth_file(), "");  // so that there is one
-  stage_.start_hog(server_cpu);
-  stage_.start_hog(client_cpu);
+  for (const int cpu : {server_cpu, client_cpu})
+    stage_.start(nullptr, {live::find_program("nice"), "-n", "19", testnet::sibling("pk_hog")}, cpu,
+                 false);
 }
 
 int ClientsTest::serve(std::string_view program, const Argv& arguments, int cpu) {

@@ -42,7 +42,8 @@ struct Charged {
 class ClientsTest : public ::testing::Test {
  protected:
   // A bystander computes on each CPU: on a virtual machine a clock that is due on an idle
-  // CPU ticks late, and of work that lasts no longer than that it tells too little.
+  // CPU ticks late, and of work that lasts no longer than that it tells too little. Nobody waits for
+  // it, or messages would come together.
   void SetUp() override;
 
   // A program of the system's that serves; not waited for.

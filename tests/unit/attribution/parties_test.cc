@@ -41,10 +41,12 @@ TEST(Parties, NobodyIsKnown) {
   EXPECT_TRUE(of(parties, kFile).empty());
 }
 
-TEST(Parties, TheOwnerComesFirst) {
+// Votes say for which of its clients an owner is at work.
+TEST(Parties, TheOwnerWhereNobodyVoted) {
   Parties parties;
-  parties.add(std::vector{vote(kFile, kAda, 1)});
   EXPECT_EQ(of(parties, kFile, kBob), (std::map<uint64_t, double>{{kBob, 1}}));
+  parties.add(std::vector{vote(kFile, kAda, 1)});
+  EXPECT_EQ(of(parties, kFile, kBob), (std::map<uint64_t, double>{{kAda, 1}}));
 }
 
 TEST(Parties, WhatCountsOnlyInTheEnd) {
