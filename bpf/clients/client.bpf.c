@@ -142,6 +142,19 @@ __u64 pk_label_at_work(struct pk_cpu *c, __u64 label)
 	return PK_AT_WORK | place;
 }
 
+int pk_count_request(struct pk_cpu *c)
+{
+	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
+	struct pk_client *way;
+
+	if (!c || !worker || !worker->client)
+		return 0;
+	way = pk_client_at(pk_client_of_message(c));
+	if (way && way->behind == worker->client)
+		__sync_fetch_and_add(&way->requests, 1);
+	return 0;
+}
+
 static __always_inline struct pk_flow *pk_flow_at(__u32 place)
 {
 	place &= PK_FLOWS - 1;

@@ -87,7 +87,8 @@ struct pk_end {
 	__u32 remote; /* the client at the other end, if that is on another machine */
 	__u32 next;   /* of the datagram that is read next, see pk_next_datagram() */
 	__u8 role;    /* enum pk_role */
-	__u8 pad[7];
+	__u8 taken;   /* of the request that is not answered yet something was taken */
+	__u8 pad[6];
 };
 
 #define PK_NEXT_KNOWN (1U << PK_CLIENT_RULE_SHIFT)
@@ -214,6 +215,9 @@ __u64 pk_label_at_work(struct pk_cpu *c, __u64 label);
 
 /* The client at an address of another machine, which lies there in the kernel's memory. */
 __u32 pk_remote_client(__u64 address, __u32 family, __u32 port);
+
+/* The current process has taken a request of the client that it works for. */
+int pk_count_request(struct pk_cpu *c);
 
 /* Notes, and finds, for whom the last message was. `sender`: its socket. */
 int pk_note_message(__u64 flow, __u64 sender, __u32 client);

@@ -104,7 +104,11 @@ static __always_inline int pk_sends(struct pk_cpu *c, struct sock *sk, int ret)
 	    bpf_get_current_task_btf()->flags & PF_KTHREAD)
 		return 0;
 	end = pk_end_of(sk, false);
-	if (!end || end->role != PK_ROLE_ACTIVE)
+	if (!end)
+		return 0;
+	if (end->role == PK_ROLE_PASSIVE)
+		end->taken = 0;
+	if (end->role != PK_ROLE_ACTIVE)
 		return 0;
 	pk_asks(end);
 	return pk_note_message(pk_sock_object(pk_plain(c, sk)), pk_plain(c, sk), pk_client_of_message(c));

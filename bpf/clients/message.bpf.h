@@ -113,6 +113,7 @@ static __always_inline void pk_answers(struct pk_cpu *c, struct pk_end *end)
 {
 	__u32 client;
 
+	end->taken = 0;
 	if (!end->flow || !pk_worker_of(bpf_get_current_task_btf(), false))
 		return;
 	client = pk_noted_message(end->flow);
@@ -226,6 +227,10 @@ static __always_inline void pk_takes_message(struct pk_cpu *c, struct sock *sk)
 	/* Whose it is is not known: still that of whoever woke it for this. */
 	if (client || worker->rule != PK_CLIENT_WOKEN)
 		pk_client_takes(c, client, PK_CLIENT_TAKEN);
+	/* Of a stream, what comes between two answers is one request. */
+	if (client && (!end->taken || sk->sk_type == SOCK_DGRAM))
+		pk_count_request(c);
+	end->taken = 1;
 }
 
 #endif

@@ -36,7 +36,7 @@ struct pk_client {
 	__be16 port;       /* 0: all of them */
 	__u8 family;       /* AF_INET or AF_INET6 */
 	__u8 depth;        /* how many passed on before */
-	__u8 pad[4];
+	__u32 requests;    /* messages of .behind that .process took */
 	/* Of its messages that were handled by themselves, by threads that take several together. */
 	__u32 alone;
 	__u32 alone_samples;

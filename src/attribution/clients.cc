@@ -4,7 +4,9 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 
 namespace pkprof {
 namespace {
@@ -41,6 +43,22 @@ pk_key Clients::told_apart(pk_key key) const {
   key.served = table_[place].process;
   key.client = table_[place].behind | PK_CLIENT_ASKED << PK_CLIENT_RULE_SHIFT;
   return key;
+}
+
+void Clients::tell_requests(Profile& profile, const std::function<bool(uint64_t)>& selected) {
+  const double watched = watched_share(profile.meta);
+  for (uint32_t place = 0; place < table_.size(); ++place) {
+    const pk_client& way = table_[place];
+    const uint32_t requests = way.requests;
+    if (!requests) continue;
+    uint32_t& told = told_[place];
+    const uint32_t more = requests - std::exchange(told, requests);
+    const uint64_t server = processes_.standing_for(way.process);
+    if (!more || !selected(server) || watched <= 0) continue;
+    const ClientId client = tell(profile, way.behind | PK_CLIENT_TAKEN << PK_CLIENT_RULE_SHIFT);
+    profile.requests[{profile.label(processes_.label_of(server)), client}] +=
+        static_cast<uint64_t>(std::llround(more / watched));
+  }
 }
 
 ClientId Clients::tell(Profile& profile, uint32_t client) const {

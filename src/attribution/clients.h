@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <unordered_map>
 
 #include "model/profile.h"
 #include "pkprof/user_abi.h"
@@ -20,6 +22,9 @@ class Clients {
   // Of what is charged to a server at work for a client (PK_AT_WORK): both, each in its place.
   [[nodiscard]] pk_key told_apart(pk_key key) const;
 
+  // How many requests there were since the last time, of servers that are `selected`, by label.
+  void tell_requests(Profile& profile, const std::function<bool(uint64_t)>& selected);
+
   // `client`: pk_key.client. None for what is in no table.
   ClientId tell(Profile& profile, uint32_t client) const;
 
@@ -27,6 +32,7 @@ class Clients {
   [[nodiscard]] Label label_of(const pk_client& client) const;
 
   std::span<const pk_client> table_;
+  std::unordered_map<uint32_t, uint32_t> told_;  // requests, by place
   const Processes& processes_;
 };
 

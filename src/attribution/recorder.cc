@@ -380,6 +380,7 @@ void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of
     if (exact) value.exact_ns = count.ns;
     profile.add(told.key, value);
   }
+  clients_.tell_requests(profile, selected);
   timeline_.finish(profile,
                    [&](const Row& row) { return names_.tell(profile, row, selected).key; });
 }

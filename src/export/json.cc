@@ -82,6 +82,13 @@ Json sample_to_json(const Profile& profile, const Profile::Sample& sample) {
   return to;
 }
 
+Json requests_to_json(const Profile& profile) {
+  Json requests = Json::array();
+  for (const auto& [pair, count] : profile.requests)
+    requests.push_back({{"server", pair.first}, {"client", pair.second}, {"requests", count}});
+  return requests;
+}
+
 Json timeline_to_json(const Profile& profile) {
   Json cells = Json::array();
   for (const TimelineCell& cell : profile.timeline)
@@ -110,6 +117,7 @@ Result<std::string> export_json(const Profile& profile, const ExportOptions& opt
     threads.push_back({{"label", thread.first}, {"thread", thread.second}, {"comm", comm}});
   if (profile.clients().size() > 1)
     for (const Client& client : profile.clients()) to["clients"].push_back(client_to_json(client));
+  if (!profile.requests.empty()) to["requests"] = requests_to_json(profile);
   Json& samples = to["samples"] = Json::array();
   for (const Profile::Sample& sample : profile.samples())
     if (is_served_to(profile, sample.key, options.pids))

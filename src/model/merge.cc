@@ -74,6 +74,8 @@ void add_samples(Profile& to, const Profile& from, const Numbers& numbers,
   }
   for (const auto& [thread, name] : from.thread_names())
     to.name_thread(numbers.labels[thread.first], thread.second, name);
+  for (const auto& [pair, count] : from.requests)
+    to.requests[{numbers.labels[pair.first], numbers.clients[pair.second]}] += count;
 }
 
 }  // namespace

@@ -215,6 +215,10 @@ class Profile {
   // adds up to is what the samples do, but for idle time, which is what is left of a slot, and time
   // that was charged to no slot.
   std::vector<TimelineCell> timeline;
+  // How many requests servers took of clients, by server and client. Where not all of the time was
+  // watched, in proportion.
+  using Requests = std::map<std::pair<LabelId, ClientId>, uint64_t>;
+  Requests requests;
 
   // Interned by (kind, pid, start_ns, reason). The rest of a label is as first given, but what
   // was empty then is filled in when it comes later.

@@ -49,6 +49,13 @@ std::vector<Server> servers_of(const Profile& profile, std::span<const uint32_t>
     add(row, part_of(profile, key), value.ns);
     row.rules[key.client ? static_cast<size_t>(client.rule) : 0] += value.ns;
   }
+  for (const auto& [pair, count] : profile.requests) {
+    const auto server = found.find(pair.first);
+    if (server == found.end()) continue;
+    const Client& client = profile.clients()[pair.second];
+    const auto row = server->second.find({client.label, client.via});
+    if (row != server->second.end()) row->second.requests += count;
+  }
   std::vector<Server> servers;
   for (auto& [label, clients] : found) {
     Server server{.label = label};

@@ -20,6 +20,7 @@ struct ClientRow {
   uint64_t own_ns = 0;
   uint64_t async_ns = 0;
   std::array<uint64_t, client_rule_count> rules = {};  // by why it is this client's
+  uint64_t requests = 0;  // that the server took of it; 0 where they cannot be counted
 
   [[nodiscard]] uint64_t total_ns() const { return user_ns + own_ns + async_ns; }
 };

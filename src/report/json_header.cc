@@ -29,6 +29,7 @@ Json for_clients(const Profile& profile, const Server& server) {
     Json& rules = to["rules"] = Json::object();
     for (int i = 1; i < client_rule_count; ++i)
       if (row.rules[i]) rules[std::string(to_string(static_cast<ClientRule>(i)))] = row.rules[i];
+    if (row.requests) to["requests"] = row.requests;
     clients.push_back(std::move(to));
   }
   return clients;

@@ -97,6 +97,9 @@ Profile random_profile(uint64_t seed, size_t samples) {
                  .ns = random() % 1'000'000'000,
                  .exact_ns = seed % 2 * (random() % 1000),
                  .calls = seed % 3 * (random() % 1000)});
+    if (random() % 4 == 0)
+      profile.requests[{random_label(profile, random), random_client(profile, random)}] =
+          random() >> 1;
     profile.timeline.push_back({.slot = static_cast<uint32_t>(i),
                                 .ran_on = random_label(profile, random),
                                 .served = random_label(profile, random),

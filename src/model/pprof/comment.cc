@@ -208,6 +208,19 @@ void clients_from_json(const Json& from, MetaComment& to) {
   }
 }
 
+void requests_from_json(const Json& from, MetaComment& to) {
+  for (const Json& entry : get_array(from, "requests")) {
+    if (!entry.is_array() || entry.size() != 3)
+      throw BadComment{"requests is not made of server, client and number"};
+    const uint64_t server = number_of(entry[0], "a server", UINT32_MAX);
+    const uint64_t client = number_of(entry[1], "a client", UINT32_MAX);
+    if (server >= to.labels.size() || client >= to.clients.size())
+      throw BadComment{"requests lead nowhere"};
+    to.requests.push_back({static_cast<uint32_t>(server), static_cast<uint32_t>(client),
+                           number_of(entry[2], "a number of requests", INT64_MAX)});
+  }
+}
+
 MetaComment from_json(const Json& from) {
   if (!from.is_object()) throw BadComment{"not an object"};
   const std::string version = get_text(from, "schema");
@@ -224,6 +237,7 @@ MetaComment from_json(const Json& from) {
   }
   timeline_from_json(from, comment);
   clients_from_json(from, comment);
+  requests_from_json(from, comment);
   for (const Json& entry : get_array(from, "frame_kinds")) {
     if (!entry.is_array() || entry.size() != 2)
       throw BadComment{"frame_kinds is not made of pairs"};
@@ -299,6 +313,8 @@ std::string encode_comment(const MetaComment& comment) {
   }
   for (size_t i = 1; i < comment.clients.size(); ++i)
     to["clients"].push_back(client_to_json(comment.clients[i]));
+  for (const auto& [server, client, count] : comment.requests)
+    to["requests"].push_back(Json::array({server, client, count}));
   if (!comment.timeline.empty()) {
     Json& sources = to["timeline_sources"] = Json::array();
     for (const std::string& source : comment.timeline_sources)

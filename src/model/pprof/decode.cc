@@ -113,6 +113,8 @@ void Decoder::read_comment() {
     for (LabelId& via : client.via) via = labels_[via];
     clients_.push_back(profile_.client(client));
   }
+  for (const auto& [server, client, count] : comment_.requests)
+    profile_.requests[{labels_[server], clients_[client]}] = count;
   std::vector<StringId> sources;
   sources.reserve(comment_.timeline_sources.size());
   for (const std::string& source : comment_.timeline_sources)

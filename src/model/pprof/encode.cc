@@ -282,6 +282,8 @@ std::string Encoder::comment() const {
     if (vaddr != no_vaddr) comment.vaddrs.push_back({i + 1, vaddr});
   }
   comment.clients = profile_.clients();
+  for (const auto& [pair, count] : profile_.requests)
+    comment.requests.push_back({pair.first, pair.second, count});
   for (const auto& [thread, name] : profile_.thread_names())
     comment.threads.push_back({names_[thread.first], thread.second, name});
   std::unordered_map<StringId, uint32_t> sources;

@@ -113,6 +113,12 @@ struct MetaComment {
   };
   std::vector<VaddrOf> vaddrs;
   std::vector<Client> clients;  // of `labels`, by position
+  struct RequestsOf {
+    uint32_t server = 0;  // of `labels`
+    uint32_t client = 0;  // of `clients`
+    uint64_t count = 0;
+  };
+  std::vector<RequestsOf> requests;
   struct Cell {
     uint32_t slot = 0;
     uint32_t ran_on = 0;  // of `labels`

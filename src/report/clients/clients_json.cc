@@ -13,7 +13,11 @@ std::string clients_json(const Profile& profile, const ReportOptions& options) {
     servers.push_back({{"pid", label.pid},
                        {"comm", label.comm},
                        {"for_clients", for_clients(profile, server)},
-                       {"for_itself_ns", server.for_itself_ns}});
+                       {"for_itself_ns", server.for_itself_ns},
+                       {"itself",
+                        {{"user_ns", server.clients.back().user_ns},
+                         {"own_ns", server.clients.back().own_ns},
+                         {"async_ns", server.clients.back().async_ns}}}});
   }
   return json_line(report);
 }

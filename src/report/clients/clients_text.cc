@@ -14,6 +14,8 @@ namespace {
 
 constexpr size_t number_width = 7;
 constexpr size_t numbers = 5;
+constexpr size_t requests_width = 9;
+constexpr size_t each_width = 8;
 constexpr size_t least_client = 16;
 constexpr size_t most_client = 32;
 
@@ -26,10 +28,9 @@ class ClientsText {
  public:
   ClientsText(const Profile& profile, const ReportOptions& options)
       : profile_(profile), options_(options), servers_(servers_of(profile, options.pids)) {
-    const size_t fixed = 2 + numbers * (number_width + 1) + 2;
+    const size_t fixed = 2 + numbers * (number_width + 1) + requests_width + 1 + each_width + 1;
     const size_t left = options.width > fixed ? options.width - fixed : 0;
-    client_width_ = std::clamp(left / 2, least_client, most_client);
-    via_width_ = left > client_width_ + 2 ? left - client_width_ - 2 : 0;
+    client_width_ = std::clamp(left, least_client, most_client);
   }
 
   std::string run() {
@@ -40,7 +41,8 @@ class ClientsText {
     if (!servers_.empty()) {
       line("");
       line(options_.style.dim(
-          "        % of one CPU. SHARE: of what the server did for its clients."));
+          "        % of one CPU. SHARE: of what the server did for its clients.\n"
+          "        EACH: CPU time of the server's for a request."));
     }
     const auto missing = degraded_sentences(profile_, By::pid);
     for (size_t i = 0; i < missing.size(); ++i) {
@@ -71,6 +73,7 @@ class ClientsText {
     std::string head = "  " + pad_right("CLIENT", client_width_);
     for (const char* title : {"USER", "OWN", "ASYNC", "TOTAL", "SHARE"})
       head += " " + pad_left(title, number_width);
+    head += " " + pad_left("REQUESTS", requests_width) + " " + pad_left("EACH", each_width);
     line(options_.style.bold(head));
     const size_t limit = options_.limit ? options_.limit : SIZE_MAX;
     size_t shown = 0;
@@ -83,6 +86,7 @@ class ClientsText {
         rest.user_ns += row.user_ns;
         rest.own_ns += row.own_ns;
         rest.async_ns += row.async_ns;
+        rest.requests += row.requests;
         continue;
       }
       if (itself && hidden) one(server, "(" + std::to_string(hidden) + " more)", rest, "");
@@ -102,9 +106,14 @@ class ClientsText {
       text += cell(ns);
     text += " " + pad_left(itself ? "" : percent_or_dash(row.total_ns(), server.for_clients_ns),
                            number_width);
-    if (via_width_ >= 8 && !way.empty())
-      text += "  " + fit(clean(way, options_.unicode), via_width_, options_.unicode);
+    if (row.requests) {
+      text += " " + pad_left(std::to_string(row.requests), requests_width);
+      text += " " + pad_left(duration_text(row.total_ns() / row.requests), each_width);
+    }
     line(text);
+    if (!way.empty())
+      line("    " + options_.style.dim(
+                        fit(clean(way, options_.unicode), options_.width - 4, options_.unicode)));
   }
 
   const Profile& profile_;
@@ -112,7 +121,6 @@ class ClientsText {
   const std::vector<Server> servers_;
   std::string out_;
   size_t client_width_ = least_client;
-  size_t via_width_ = 0;
 };
 
 }  // namespace

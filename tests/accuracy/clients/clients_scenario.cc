@@ -194,8 +194,8 @@ Postgres::Postgres(live::Stage& stage, const live::TempDir& dir) : directory_(di
   chmod(dir.path().c_str(), 0755);
   std::filesystem::create_directory(directory_);
   EXPECT_EQ(chown(directory_.c_str(), user->pw_uid, user->pw_gid), 0);
-  live::must(testnet::run_command(
-      as_postgres({bin + "initdb", "-D", directory_, "-N", "-A", "trust"})));
+  live::must(
+      testnet::run_command(as_postgres({bin + "initdb", "-D", directory_, "-N", "-A", "trust"})));
   pid_ = stage.start(nullptr,
                      as_postgres({bin + "postgres", "-D", directory_, "-k", directory_, "-c",
                                   "listen_addresses=", "-c", "autovacuum=off"}),

@@ -42,8 +42,8 @@ struct Charged {
 class ClientsTest : public ::testing::Test {
  protected:
   // A bystander computes on each CPU: on a virtual machine a clock that is due on an idle
-  // CPU ticks late, and of work that lasts no longer than that it tells too little. Nobody waits for
-  // it, or messages would come together.
+  // CPU ticks late, and of work that lasts no longer than that it tells too little. Nobody waits
+  // for it, or messages would come together.
   void SetUp() override;
 
   // A program of the system's that serves; not waited for.
@@ -65,8 +65,8 @@ class ClientsTest : public ::testing::Test {
   // for a message is partly its receiver's, so the ratio is of user code.
   static void expect(Charged charged, int one, int other, double truth,
                      const std::set<int>& bystanders, const ClientLimits& limits = {});
-  // Two clients of pk_answer at 3:1 in equal requests, then, at that rate each, at 1:10 in what they
-  // cost.
+  // Two clients of pk_answer at 3:1 in equal requests, then, at that rate each, at 1:10 in what
+  // they cost.
   void expect_two(const Argv& where, const std::set<int>& servers, const ClientLimits& limits = {},
                   const std::string& rate = "600");
   // Two clients at 3:1 in equal requests, by what they had answered. `ask` starts one that asks so
@@ -93,7 +93,8 @@ class ClientsTest : public ::testing::Test {
   int truths_ = 0;
 };
 
-// A cluster of PostgreSQL's in a directory of its own, as the user postgres, at a Unix socket there.
+// A cluster of PostgreSQL's in a directory of its own, as the user postgres, at a Unix socket
+// there.
 class Postgres {
  public:
   // What to start with setpriv, as that user.

@@ -36,11 +36,10 @@ TEST_F(ClientsTest, Memcached) {
 class NginxClientsTest : public ClientsTest {
  protected:
   int nginx(const std::string& server) {
-    live::write_file(dir_.file("nginx.conf"),
-                     "daemon off; worker_processes 1; error_log stderr crit; pid " +
-                         dir_.file("pid") +
-                         "; events {} http { access_log off; keepalive_requests 100000000; " +
-                         server + " }\n");
+    live::write_file(
+        dir_.file("nginx.conf"),
+        "daemon off; worker_processes 1; error_log stderr crit; pid " + dir_.file("pid") +
+            "; events {} http { access_log off; keepalive_requests 100000000; " + server + " }\n");
     return serve("nginx", {"-p", dir_.path(), "-c", dir_.file("nginx.conf"), "-e", "stderr"});
   }
   // A request, and how long its answer is.
@@ -58,8 +57,8 @@ TEST_F(NginxClientsTest, AnswersByItself) {
   expect_equal(text(get("9313")), live::with_children(server, 1));
 }
 
-// With a connection each, and pauses in between. Those of several would come together, and what nginx
-// does once for all of them is most of what it does.
+// With a connection each, and pauses in between. Those of several would come together, and what
+// nginx does once for all of them is most of what it does.
 TEST_F(NginxClientsTest, TwoOfWrk) {
   NEED("nginx");
   NEED("wrk");
@@ -101,8 +100,8 @@ class PostgresClientsTest : public ClientsTest {
       return stage_.start(
           nullptr,
           {"/usr/bin/python3", testnet::sibling("pk_client.py"), "--rate", rate, "--truth", truth,
-           "--postgres", "host=" + postgres_->directory() + " port=" + port +
-               " user=postgres dbname=postgres"},
+           "--postgres",
+           "host=" + postgres_->directory() + " port=" + port + " user=postgres dbname=postgres"},
           client_cpu);
     };
   }
@@ -117,11 +116,12 @@ TEST_F(PostgresClientsTest, AProcessForEach) {
 
 TEST_F(PostgresClientsTest, ThroughAPooler) {
   NEED("pgbouncer");
-  live::write_file(dir_.file("pgbouncer.ini"),
-                   "[databases]\n* = host=" + postgres_->directory() +
-                       " user=postgres\n[pgbouncer]\nlisten_addr=\nunix_socket_dir=" + postgres_->directory() +
-                       "\nlisten_port=6432\nauth_type=any\npool_mode=transaction\n"
-                       "default_pool_size=1\nadmin_users=postgres\n");
+  live::write_file(
+      dir_.file("pgbouncer.ini"),
+      "[databases]\n* = host=" + postgres_->directory() +
+          " user=postgres\n[pgbouncer]\nlisten_addr=\nunix_socket_dir=" + postgres_->directory() +
+          "\nlisten_port=6432\nauth_type=any\npool_mode=transaction\n"
+          "default_pool_size=1\nadmin_users=postgres\n");
   chmod(dir_.file("pgbouncer.ini").c_str(), 0644);
   const int pooler = stage_.start(
       nullptr, Postgres::as_postgres({find_program("pgbouncer"), "-q", dir_.file("pgbouncer.ini")}),

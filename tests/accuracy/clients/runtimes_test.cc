@@ -15,9 +15,7 @@ using namespace std::chrono_literals;
 
 class RuntimesTest : public ClientsTest {
  protected:
-  int script(const Argv& argv, int cpu = server_cpu) {
-    return stage_.start(nullptr, argv, cpu);
-  }
+  int script(const Argv& argv, int cpu = server_cpu) { return stage_.start(nullptr, argv, cpu); }
   // A request for a page, and how long its answer is.
   Argv get(const std::string& port) {
     const std::string get = "GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n";
@@ -48,8 +46,8 @@ TEST_F(RuntimesTest, Go) {
 
 TEST_F(RuntimesTest, IoUring) {
   const int server = answer({"--mode", "ring", "--port", "9324"});
-  // At twice the rate it often takes both clients' messages before it works on either: what they share
-  // is by what they take alone, and comes out at 0.20 instead of 0.12.
+  // At twice the rate it often takes both clients' messages before it works on either: what they
+  // share is by what they take alone, and comes out at 0.20 instead of 0.12.
   expect_two({"--port", "9324"}, {server}, pools, "300");
 }
 

@@ -47,6 +47,7 @@ struct Chain {
     add(database, "user", 300, through);
     add(database, "softirq:NET_RX", 30, through, browser);
     add(database, "user", 5, 0);
+    profile.requests = {{{proxy, direct}, 1000}, {{database, through}, 2000}};
   }
   LabelId process(const char* comm, uint32_t pid) {
     return profile.label({.kind = LabelKind::process, .pid = pid, .start_ns = pid, .comm = comm});
@@ -73,6 +74,9 @@ TEST(Clients, AServersRowsAreWhatItCosts) {
   EXPECT_EQ(servers[1].clients[0].client, chain.through);
   EXPECT_EQ(servers[1].clients[0].user_ns, 300 * milli);
   EXPECT_EQ(servers[1].clients[0].async_ns, 30 * milli);
+  EXPECT_EQ(servers[1].clients[0].requests, 2000U);
+  EXPECT_EQ(servers[0].clients[0].requests, 1000U);
+  EXPECT_EQ(servers[0].clients[1].requests, 0U) << "nobody counted them";
   const Ledger ledger = build_ledger(chain.profile);
   for (const LedgerRow& row : ledger.processes)
     for (const Server& server : servers)
