@@ -18,7 +18,7 @@
 #include "report/histogram/address_range.h"
 #include "report/histogram/histogram_json.h"
 #include "report/histogram/histogram_text.h"
-#include "report/ledger_text.h"
+#include "report/ledger/ledger_text.h"
 #include "report/listing/flat_text.h"
 #include "report/listing/graph_text.h"
 #include "report/listing/listing_json.h"
