@@ -130,6 +130,12 @@ void add_by_option(ArgParser& parser, std::string& by) {
   parser.add("--by", by, "Rows: " + listed(names)).type("WHAT").one_of(names);
 }
 
+void add_charge_option(ArgParser& parser, std::string& by) {
+  parser.add("--by", by, "client: what a server did for a client is the client's")
+      .type("WHAT")
+      .one_of({"pid", "client"});
+}
+
 void add_histogram_options(ArgParser& parser, HistogramOptions& o) {
   parser
       .add("-r,--range", o.range, "Only these addresses of the file, in hexadecimal, or a function")
