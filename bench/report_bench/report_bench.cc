@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "model/pprof/pprof.h"
-#include "report/ledger_text.h"
+#include "report/ledger/ledger_text.h"
 #include "report/listing/flat_text.h"
 #include "report/listing/graph_text.h"
 #include "report/report_json.h"

@@ -48,6 +48,9 @@ void add_pkgmon(ArgParser& app, CommandLine& line);
 // --by, of report and run.
 void add_by_option(ArgParser& parser, std::string& by);
 
+// --by, of those that list functions: of processes, or what servers did is their clients'.
+void add_charge_option(ArgParser& parser, std::string& by);
+
 // --user, of those that run a command.
 void add_user_option(ArgParser& parser, std::string& user);
 

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "model/pprof/pprof.h"
+#include "report/clients.h"
 
 namespace pkprof {
 namespace {
@@ -15,14 +16,16 @@ struct Options {
   std::string file = "pkprof.pb.gz";
   std::string format;
   std::string of = "served";
+  std::string by = "pid";
   ExportOptions how;
 };
 
 int write(Options o) {
   o.how.ran_on = o.of == "ran-on";
   o.how.input = o.file;
-  const auto profile = read_profile(o.file);
+  auto profile = read_profile(o.file);
   if (!profile) return complain(profile.error().message, exit_failure);
+  charge_as_asked(*profile, by_from_string(o.by).value_or(By::pid));
   const auto text = export_format(o.format)->write(*profile, o.how);
   if (!text) return complain(text.error().message, exit_failure);
   return print(*text) ? 0 : exit_failure;
@@ -41,12 +44,13 @@ void add_export(ArgParser& parser, CommandLine& line) {
     if (!help.empty()) help += "; ";
     help += std::string(format.name) + ": " + std::string(format.about);
   }
-  sub.add("--to", options->format, help.c_str()).type("FORMAT").one_of(names).required();
+  sub.add("--to", options->format, help).type("FORMAT").one_of(names).required();
   sub.add("-o,--output", options->how.output,
           "Where to; without it standard output. For gmon a directory, without it the current one")
       .type("PATH");
   sub.add("--of", options->of, "Whose stacks: of who was served, or of who was on the CPU")
       .one_of({"served", "ran-on"});
+  add_charge_option(sub, options->by);
   sub.add("--pid", options->how.pids, "Only these processes; in gmon and csv the rest is OTHER")
       .separated_by(',')
       .type("PID[,PID...]");

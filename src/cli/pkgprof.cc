@@ -12,6 +12,7 @@
 #include "export/gmon/files.h"
 #include "model/pprof/pprof.h"
 #include "report/clean.h"
+#include "report/clients.h"
 #include "report/format.h"
 #include "report/listing/flat_text.h"
 #include "report/listing/graph_text.h"
@@ -26,6 +27,7 @@ struct Options {
   std::vector<uint32_t> pids;
   std::string input;
   std::string calls;
+  std::string by = "pid";
   bool flat = false;
   bool graph = false;
   bool brief = false;
@@ -43,8 +45,9 @@ struct Listed {
 };
 
 Result<Listed> from_profile(const std::string& path, const Options& o) {
-  const auto profile = read_profile(path);
+  auto profile = read_profile(path);
   if (!profile) return std::unexpected(profile.error());
+  charge_as_asked(*profile, by_from_string(o.by).value_or(By::pid));
   Listed listed{.from = path, .start_unix_ns = profile->meta.start_unix_ns};
   for (const uint32_t pid : o.pids) {
     const auto is_it = [&](const Label& label) { return is_selected(label, {&pid, 1}); };
@@ -81,6 +84,8 @@ Result<Listed> from_files(const std::vector<std::string>& files, const Options& 
 
 Result<Listed> from_where_it_is(const Options& o) {
   if (!o.input.empty()) return from_profile(o.input, o);
+  // gmon.out files are charged as they were exported.
+  if (o.by != Options().by) return from_profile(default_profile, o);
   const std::vector<std::string> files = find_gmon_files("", o.pids);
   if (!files.empty()) return from_files(files, o);
   if (::access(default_profile, F_OK) == 0) return from_profile(default_profile, o);
@@ -169,6 +174,7 @@ void add_pkgprof(ArgParser& app, CommandLine& line) {
   app.add("-i,--input", options->input,
           "A profile; without it gmon.out.PID.NAME files here, or else pkprof.pb.gz")
       .type("FILE");
+  add_charge_option(app, options->by);
   app.add("--calls", options->calls,
           "What the program, compiled with -pg, wrote; without it gmon.out here, if it fits")
       .type("FILE");

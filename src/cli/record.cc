@@ -8,7 +8,7 @@
 #include "report/clean.h"
 #include "report/clients.h"
 #include "report/format.h"
-#include "report/ledger_text.h"
+#include "report/ledger/ledger_text.h"
 
 namespace pkprof {
 namespace {

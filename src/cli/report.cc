@@ -18,7 +18,7 @@
 #include "report/histogram/address_range.h"
 #include "report/histogram/histogram_json.h"
 #include "report/histogram/histogram_text.h"
-#include "report/ledger_text.h"
+#include "report/ledger/ledger_text.h"
 #include "report/listing/flat_text.h"
 #include "report/listing/graph_text.h"
 #include "report/listing/listing_json.h"
@@ -128,6 +128,12 @@ void add_by_option(ArgParser& parser, std::string& by) {
   names.reserve(every_by.size());
   for (const By one : every_by) names.emplace_back(to_string(one));
   parser.add("--by", by, "Rows: " + listed(names)).type("WHAT").one_of(names);
+}
+
+void add_charge_option(ArgParser& parser, std::string& by) {
+  parser.add("--by", by, "client: what a server did for a client is the client's")
+      .type("WHAT")
+      .one_of({"pid", "client"});
 }
 
 void add_histogram_options(ArgParser& parser, HistogramOptions& o) {

@@ -6,7 +6,7 @@
 #include "cli/recording.h"
 #include "cli/terminal.h"
 #include "report/clients.h"
-#include "report/ledger_text.h"
+#include "report/ledger/ledger_text.h"
 #include "report/report_json.h"
 
 namespace pkprof {

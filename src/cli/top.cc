@@ -43,9 +43,12 @@ std::string save(const Profile* profile) {
 // Until the user leaves, or the recording ends by itself.
 Result<> watch(Options& o, const CommandLine& line) {
   const ReportOptions how = terminal_options();
+  const By by = by_from_string(o.by).value_or(By::pid);
+  if (by == By::client) o.recording.clients = true;
   top::View view({.unicode = how.unicode,
-                  .by = by_from_string(o.by).value_or(By::pid),
-                  .threads = o.recording.record.threads});
+                  .by = by,
+                  .threads = o.recording.record.threads,
+                  .clients = o.recording.clients || o.recording.client_ports});
   auto terminal = top::Terminal::open(how.style.colour);
   if (!terminal) return std::unexpected(terminal.error());
   const auto draw = [&] { terminal->draw(view.draw(terminal->width(), terminal->height())); };
@@ -61,7 +64,6 @@ Result<> watch(Options& o, const CommandLine& line) {
     draw();
     return true;
   };
-  if (by_from_string(o.by) == By::client) o.recording.clients = true;
   o.recording.record.beside = STDIN_FILENO;
   o.recording.record.ready = press_all;
   o.recording.record.each = [&](Profile profile) {

@@ -58,11 +58,10 @@ class GmonExport {
     std::iota(order.begin(), order.end(), 0);
     std::ranges::stable_sort(order, std::greater(), [&](uint32_t part) {
       const GmonPart& p = parts_[part];
-      return std::pair(p.kind == LabelKind::process, p.user_ns() + p.kernel_ns());
+      return std::pair(p.is_somebody(), p.user_ns() + p.kernel_ns());
     });
     for (const uint32_t part : order) {
-      if (auto done = parts_[part].kind == LabelKind::process ? process(part) : special(part);
-          !done)
+      if (auto done = parts_[part].is_somebody() ? process(part) : special(part); !done)
         return std::unexpected(done.error());
     }
     if (auto done = all(); !done) return std::unexpected(done.error());
@@ -158,7 +157,7 @@ void GmonExport::row(uint64_t user_ns, uint64_t kernel_ns, const std::string& fi
 Result<> GmonExport::process(uint32_t number) {
   const GmonPart& part = parts_[number];
   const Label& label = profile_.labels()[part.label];
-  const std::string id = label.pid_text();
+  const std::string id = part.kind == LabelKind::remote ? "remote" : label.pid_text();
   const std::string comm = "." + for_file_name(label.comm);
   std::string name = comm;  // what stands behind the id
   for (int i = 2; !used_.insert(id + name).second; ++i) name = comm + "." + std::to_string(i);

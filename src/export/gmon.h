@@ -9,6 +9,7 @@
 //   gmon.out.-k.kernel   what the kernel did for itself; gmon.sym.-k.kernel
 //   gmon.out.-k.other    and for processes that were not selected; gmon.sym.-k.other
 //   gmon.out.-k.unclaimed   and for nobody who showed; gmon.sym.-k.unclaimed
+//   gmon.out.remote.192.0.2.7   what servers did for a client elsewhere, where they are charged so
 //   gmon.out.all         all of it; gmon.sym.all, which will do for all of the others, too
 //
 // gprof knows code by address, and reads names from one file: so all functions of an export get

@@ -14,8 +14,8 @@ constexpr GroupId no_group = UINT32_MAX;
 constexpr std::array<std::string_view, every_by.size()> by_names = {
     "pid", "thread", "comm", "exe", "cgroup", "container", "unit", "client"};
 
-constexpr std::array<std::string_view, 6> kind_names = {"special",        "member", "any thread",
-                                                        "kernel threads", "none",   "unknown"};
+constexpr std::array<std::string_view, 7> kind_names = {
+    "special", "member", "any thread", "kernel threads", "none", "unknown", "other machines"};
 
 // Of a kernel thread, what is before its number: ksoftirqd/0 and ksoftirqd/1 are one.
 std::string family_of(std::string_view comm) {
@@ -38,6 +38,7 @@ Place place_of(const Label& label, By by) {
     return place(label.comm, GroupKind::unknown);
   }
   if (label.kthread) return {GroupKind::kernel_threads, ""};
+  if (label.kind == LabelKind::remote) return {GroupKind::other_machines, ""};
   if (by == By::exe) return place(label.exe, GroupKind::unknown);
   const Container container = container_of(label);
   if (by == By::container && !container.id.empty())
@@ -148,6 +149,8 @@ std::string group_title(const Profile& profile, By by, const Group& group) {
       return "(no " + std::string(to_string(by)) + ")";
     case GroupKind::unknown:
       return "(" + std::string(to_string(by)) + " not known)";
+    case GroupKind::other_machines:
+      return "(other machines)";
     case GroupKind::any_thread:
     case GroupKind::member:
       break;
@@ -158,8 +161,10 @@ std::string group_title(const Profile& profile, By by, const Group& group) {
 }
 
 std::string id_text(const Profile& profile, By by, const Group& group) {
-  std::string text = profile.labels()[group.label].pid_text();
-  if (by == By::thread) text += "/" + (group.thread ? number_text(group.thread) : "-");
+  const Label& label = profile.labels()[group.label];
+  std::string text = label.pid_text();
+  if (by == By::thread && label.kind != LabelKind::remote)
+    text += "/" + (group.thread ? number_text(group.thread) : "-");
   return text;
 }
 

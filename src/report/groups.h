@@ -32,6 +32,7 @@ enum class GroupKind : uint8_t {
   kernel_threads,  // they have no executable, no container, and are of no unit
   none,            // known to be in no container, of no unit
   unknown,         // not known
+  other_machines,  // clients by their addresses: as kernel threads, of none of these
 };
 
 [[nodiscard]] std::string_view to_string(GroupKind kind);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples are first summed into cells (ran-on, served, source, basis; by thread if so asked for),
-// of which there are few; rows, totals and flows are then sums of cells.
+// Samples are first summed into cells (ran-on, served, source, basis, client; by thread if so asked
+// for), of which there are few; rows, totals and flows are then sums of cells.
 #include "report/ledger.h"
 
 #include <algorithm>
@@ -21,6 +21,7 @@ struct Cell {
   Basis basis;
   uint32_t thread;  // as in SampleKey, or 0 when threads are not asked for
   uint32_t served_thread;
+  LabelId client;  // for whom that was in the end; `served`, where it was no server's work
   uint64_t ns;
   [[nodiscard]] SampleKey sample_key() const {
     return {.ran_on = ran_on,
@@ -31,9 +32,20 @@ struct Cell {
             .served_thread = served_thread};
   }
   [[nodiscard]] auto key() const {
-    return std::tuple(ran_on, served, source, basis, thread, served_thread);
+    return std::tuple(ran_on, served, source, basis, thread, served_thread, client);
   }
 };
+
+// Clients are processes and addresses; a file may say otherwise.
+LabelId client_of(const Profile& profile, const SampleKey& key) {
+  const auto may_be = [&](LabelId id) {
+    const LabelKind kind = profile.labels()[id].kind;
+    return kind == LabelKind::process || kind == LabelKind::remote || kind == LabelKind::other;
+  };
+  if (key.client == 0 || !may_be(key.served)) return key.served;
+  const LabelId client = profile.clients()[key.client].label;
+  return may_be(client) ? client : key.served;
+}
 
 std::vector<Cell> cells_of(const Profile& profile, bool threads) {
   std::vector<Cell> cells;
@@ -46,11 +58,12 @@ std::vector<Cell> cells_of(const Profile& profile, bool threads) {
                     key.basis,
                     threads ? key.thread : 0,
                     threads ? key.served_thread : 0,
+                    client_of(profile, key),
                     value.ns};
     const uint64_t hash = hash_words(
         hash_seed(), {static_cast<uint64_t>(cell.ran_on) << 32 | cell.served,
                       static_cast<uint64_t>(cell.source) << 8 | static_cast<uint64_t>(cell.basis),
-                      static_cast<uint64_t>(cell.thread) << 32 | cell.served_thread});
+                      static_cast<uint64_t>(cell.thread) << 32 | cell.served_thread, cell.client});
     const uint32_t found =
         index.find(hash, [&](uint32_t i) { return cells[i].key() == cell.key(); });
     if (found != IndexTable::none) {
@@ -63,15 +76,16 @@ std::vector<Cell> cells_of(const Profile& profile, bool threads) {
   return cells;
 }
 
-class Builder {
+class LedgerBuilder {
  public:
-  Builder(const Profile& profile, std::span<const uint32_t> pids, By by)
+  LedgerBuilder(const Profile& profile, std::span<const uint32_t> pids, By by)
       : profile_(profile), pids_(pids), by_(by), groups_(profile, by, pids) {}
 
   Ledger run() {
     for (const Cell& cell : cells_of(profile_, by_ == By::thread)) {
       ledger_.sampled_ns += cell.ns;
       serve(cell);
+      charge_to_client(cell);
       run_on(cell);
       flow(cell);
     }
@@ -83,16 +97,21 @@ class Builder {
   }
 
  private:
-  // Null for labels that are not rows.
+  // Null for labels that are not rows. Valid until another row is asked for.
   LedgerRow* row(LabelId id, uint32_t thread) {
-    if (!is_selected(profile_.labels()[id], pids_)) return nullptr;
+    const uint32_t place = place_of_row(id, thread);
+    return place == IndexTable::none ? nullptr : &ledger_.processes[place];
+  }
+
+  uint32_t place_of_row(LabelId id, uint32_t thread) {
+    if (!is_selected(profile_.labels()[id], pids_)) return IndexTable::none;
     const GroupId group = groups_.of(id, thread);
     if (group >= row_of_.size()) row_of_.resize(group + 1, IndexTable::none);
     if (row_of_[group] == IndexTable::none) {
       row_of_[group] = static_cast<uint32_t>(ledger_.processes.size());
       ledger_.processes.push_back({.label = groups_.all()[group].label, .group = group});
     }
-    return &ledger_.processes[row_of_[group]];
+    return row_of_[group];
   }
 
   // Another was served: taken from the ran-on, unless the other is its fellow.
@@ -131,6 +150,19 @@ class Builder {
     } else {
       ledger_.other_ns += cell.ns;
     }
+  }
+
+  // What is no row's is OTHER's, on either side.
+  void charge_to_client(const Cell& cell) {
+    if (cell.client == cell.served) return;
+    ledger_.has_clients = true;
+    const uint32_t server = place_of_row(cell.served, cell.served_thread);
+    const uint32_t client = place_of_row(cell.client, 0);
+    if (server == client) return;
+    const bool of_row = server != IndexTable::none;
+    const bool to_row = client != IndexTable::none;
+    (of_row ? ledger_.processes[server].for_others_ns : ledger_.other_for_others_ns) += cell.ns;
+    (to_row ? ledger_.processes[client].by_servers_ns : ledger_.other_by_servers_ns) += cell.ns;
   }
 
   void run_on(const Cell& cell) {
@@ -180,8 +212,8 @@ class Builder {
     std::ranges::stable_sort(ledger_.processes, [&](const LedgerRow& a, const LedgerRow& b) {
       const auto key = [&](const LedgerRow& row) {
         const Label& label = profile_.labels()[row.label];
-        return std::tuple(UINT64_MAX - row.costs_ns() - row.stolen_ns, label.pid, label.start_ns,
-                          ledger_.groups[row.group].thread);
+        return std::tuple(UINT64_MAX - row.costs_ns() - row.stolen_ns - row.by_servers_ns,
+                          label.pid, label.start_ns, ledger_.groups[row.group].thread);
       };
       return key(a) < key(b);
     });
@@ -208,6 +240,13 @@ uint64_t Ledger::sum_ns() const {
   return std::accumulate(processes.begin(), processes.end(),
                          kernel_ns + idle_ns + steal_ns + other_ns + unclaimed_ns(),
                          [](uint64_t sum, const LedgerRow& row) { return sum + row.costs_ns(); });
+}
+
+uint64_t Ledger::sum_with_servers_ns() const {
+  return std::accumulate(
+      processes.begin(), processes.end(),
+      kernel_ns + idle_ns + steal_ns + other_with_servers_ns() + unclaimed_ns(),
+      [](uint64_t sum, const LedgerRow& row) { return sum + row.with_servers_ns(); });
 }
 
 bool is_served_to(const Profile& profile, const SampleKey& key, std::span<const uint32_t> pids) {
@@ -251,7 +290,7 @@ bool is_taken(const Profile& profile, const Ledger& ledger, const Flow& flow) {
 }
 
 Ledger build_ledger(const Profile& profile, std::span<const uint32_t> pids, By by) {
-  return Builder(profile, pids, by).run();
+  return LedgerBuilder(profile, pids, by).run();
 }
 
 }  // namespace pkprof

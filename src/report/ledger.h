@@ -29,10 +29,16 @@ struct LedgerRow {
   uint64_t stolen_ns = 0;  // on the CPU, but another was served: another group, not a fellow
   uint64_t within_ns = 0;  // a member was on the CPU and a fellow was served; is in its async_ns
   uint64_t seems_ns = 0;   // on the CPU, whoever was served: what top(1) would show
+  uint64_t for_others_ns = 0;  // part of its costs: for clients of another group, as a server
+  uint64_t by_servers_ns = 0;  // part of other groups' costs: for this one, as their client
   std::map<std::string, uint64_t> sources;       // served, by source
   std::array<uint64_t, basis_count> basis = {};  // served, by basis
 
   [[nodiscard]] uint64_t costs_ns() const { return user_ns + own_ns + async_ns; }
+  // What it costs when servers' time is their clients'.
+  [[nodiscard]] uint64_t with_servers_ns() const {
+    return costs_ns() - for_others_ns + by_servers_ns;
+  }
 };
 
 // Between groups. Labels of one kind other than process count as one here.
@@ -69,14 +75,24 @@ struct Ledger {
   uint64_t idle_seems_ns = 0;
   uint64_t steal_seems_ns = 0;
   uint64_t other_seems_ns = 0;
+  // What processes that are not rows did for clients that are, and the other way around.
+  uint64_t other_for_others_ns = 0;
+  uint64_t other_by_servers_ns = 0;
+  bool has_clients = false;   // a server worked for a client, of whatever group
   uint64_t unsampled_ns = 0;  // also in `unclaimed`
   uint64_t sampled_ns = 0;    // what the samples stand for
   uint64_t cpu_ns = 0;        // CPUs x duration
 
   [[nodiscard]] uint64_t unclaimed_ns() const;
+  [[nodiscard]] uint64_t other_with_servers_ns() const {
+    return other_ns - other_for_others_ns + other_by_servers_ns;
+  }
   // user + own + async of all + kernel + idle + steal + other + unclaimed, added up. It is cpu_ns,
   // unless the samples stand for more than that, as they may by rounding; then it is sampled_ns.
   [[nodiscard]] uint64_t sum_ns() const;
+  // The same with what all cost with their servers. It is sum_ns(): what a server did for a client
+  // is in the client's row, and no longer in the server's.
+  [[nodiscard]] uint64_t sum_with_servers_ns() const;
 };
 
 // With `pids`, only these processes are rows (or members of rows), and the rest is in `other_ns`;
@@ -87,6 +103,9 @@ struct Ledger {
 // was not taken from the group, it is `within_ns`. So the stolen times of the members add up to the
 // group's stolen and within. By::thread, work for a process of which it is not known for which of
 // its threads it was is a row of its own, and counts as neither: it may have been for itself.
+//
+// A client that took no time itself has a row, too, for what servers did for it; so has an address
+// on another machine. Of a client's threads it is not known which one asked.
 [[nodiscard]] Ledger build_ledger(const Profile& profile, std::span<const uint32_t> pids = {},
                                   By by = By::pid);
 

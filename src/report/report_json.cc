@@ -26,7 +26,7 @@ Json container_to_json(const Container& container) {
 }
 
 // What a process, a thread and a group have in common.
-void put_times(const LedgerRow& row, bool grouped, Json& to) {
+void put_times(const Ledger& ledger, const LedgerRow& row, bool grouped, Json& to) {
   Json sources = Json::object();
   for (const auto& [source, ns] : row.sources) sources[source] = ns;
   Json basis = Json::object();
@@ -41,21 +41,27 @@ void put_times(const LedgerRow& row, bool grouped, Json& to) {
     to["within_ns"] = row.within_ns;
     to["seems_ns"] = row.seems_ns;
   }
+  if (ledger.has_clients) {
+    to["for_others_ns"] = row.for_others_ns;
+    to["with_servers_ns"] = row.with_servers_ns();
+  }
   to["sources"] = std::move(sources);
   to["basis"] = std::move(basis);
 }
 
 using Servers = std::map<LabelId, Server>;
 
-Json process_to_json(const Profile& profile, const LedgerRow& row, const Servers& servers) {
+Json process_to_json(const Profile& profile, const Ledger& ledger, const LedgerRow& row,
+                     const Servers& servers) {
   const Label& label = profile.labels()[row.label];
   Json to = {
       {"pid", label.pid}, {"comm", label.comm}, {"exe", label.exe}, {"cgroup", label.cgroup}};
   if (!label.first_comm.empty() && label.first_comm != label.comm)
     to["first_comm"] = label.first_comm;
+  if (label.kind == LabelKind::remote) to["address"] = label.name();
   const Container container = container_of(label);
   if (!container.id.empty()) to["container"] = container_to_json(container);
-  put_times(row, false, to);
+  put_times(ledger, row, false, to);
   if (const auto server = servers.find(row.label); server != servers.end())
     to["for_clients"] = for_clients(profile, server->second);
   return to;
@@ -76,7 +82,7 @@ Json group_to_json(const Profile& profile, const Ledger& ledger, const LedgerRow
   }
   if (ledger.by == By::container && group.kind == GroupKind::member)
     to["container"] = container_to_json(container_of(label));
-  put_times(row, true, to);
+  put_times(ledger, row, true, to);
   return to;
 }
 
@@ -122,7 +128,7 @@ std::string report_json(const Profile& profile, const ReportOptions& options) {
       servers.emplace(server.label, std::move(server));
     Json& rows = report["processes"] = Json::array();
     for (const LedgerRow& row : ledger.processes)
-      rows.push_back(process_to_json(profile, row, servers));
+      rows.push_back(process_to_json(profile, ledger, row, servers));
   } else {
     report["by"] = to_string(options.by);
     Json& rows = report["groups"] = Json::array();
@@ -135,6 +141,10 @@ std::string report_json(const Profile& profile, const ReportOptions& options) {
   report["idle_ns"] = ledger.idle_ns;
   report["steal_ns"] = ledger.steal_ns;
   report["other_ns"] = ledger.other_ns;
+  if (ledger.has_clients) {
+    report["other_for_others_ns"] = ledger.other_for_others_ns;
+    report["other_with_servers_ns"] = ledger.other_with_servers_ns();
+  }
   Json& unclaimed = report["unclaimed"] = Json::object();
   for (const auto& [reason, ns] : ledger.unclaimed) unclaimed[reason] = ns;
   Json& flows = report["flows"] = Json::array();

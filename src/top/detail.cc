@@ -68,6 +68,11 @@ class Detail {
       numbers.push_back({percent(ns, profile_.meta.duration_ns), tone});
     }
     lines_.push_back(std::move(numbers));
+    if (!table_.ledger().has_clients) return;
+    lines_.push_back({{"  for others ", Tone::dim},
+                      {percent(row_.for_others_ns, profile_.meta.duration_ns)},
+                      {"  with servers ", Tone::dim},
+                      {percent(row_.with_servers_ns(), profile_.meta.duration_ns)}});
   }
 
   void sources() {

@@ -18,12 +18,37 @@ namespace pkprof::top {
 namespace {
 
 constexpr size_t name_width = 16;
+constexpr size_t least_name_width = 12;
 constexpr size_t group_width = 30;
-constexpr std::array numbers = {Column::seems, Column::user,  Column::own,
-                                Column::async, Column::costs, Column::stolen};
 constexpr size_t header_lines = 5;
 constexpr size_t most_totals = 6;  // of one line
 constexpr size_t least_rows = 4;   // before the totals go
+
+// One more for a title that is as wide as a number.
+size_t width_of(Column column) {
+  return column == Column::with_servers ? number_width + 1 : number_width;
+}
+
+size_t width_of(const std::vector<Column>& columns) {
+  size_t width = 0;
+  for (const Column column : columns) width += width_of(column);
+  return width;
+}
+
+Tone tone_of(Column column) {
+  switch (column) {
+    case Column::user:
+      return Tone::user;
+    case Column::own:
+      return Tone::own;
+    case Column::async:
+      return Tone::async;
+    case Column::costs:
+      return Tone::strong;
+    default:
+      return Tone::plain;
+  }
+}
 
 size_t width_of(const Line& line) {
   size_t width = 0;
@@ -151,9 +176,39 @@ std::vector<Line> View::header(size_t width) const {
   return lines;
 }
 
-Line View::heading(size_t width) const {
+// FOR OTHERS goes first where there is not enough room, then WITH SERVERS.
+std::vector<Column> View::numbers(size_t width) const {
+  std::vector<Column> columns = columns_of(shows_clients());
+  std::erase_if(columns, [](Column c) { return c == Column::id || c == Column::name; });
+  for (const Column least : {Column::for_others, Column::with_servers})
+    if (table_->id_width() + 1 + least_name_width + width_of(columns) > width)
+      std::erase(columns, least);
+  return columns;
+}
+
+// Names give way to columns for clients, and to no others.
+size_t View::room_for_name(size_t width) const {
+  const bool grouped = table_options_.by != By::pid && table_options_.by != By::thread;
+  const size_t wanted = grouped ? group_width : name_width;
+  const std::vector<Column> columns = numbers(width);
+  if (std::ranges::find(columns, Column::with_servers) == columns.end()) return wanted;
+  return std::min(wanted, width - table_->id_width() - 1 - width_of(columns));
+}
+
+std::vector<Line> View::headings(size_t width) const {
   const By by = table_options_.by;
-  const bool grouped = by != By::pid && by != By::thread;
+  const std::vector<Column> columns = numbers(width);
+  const size_t room = room_for_name(width);
+  std::vector<Line> lines;
+  const auto add = [&](Line line) {
+    const size_t used = width_of(line);
+    if (used < width) line.push_back({std::string(width - used, ' '), Tone::heading});
+    lines.push_back(fitted(std::move(line), width, options_.unicode));
+  };
+  std::string upper(table_->id_width() + 1 + room, ' ');
+  for (const Column column : columns)
+    upper += pad_left(std::string(upper_title_of(column)), width_of(column));
+  if (upper.find_first_not_of(' ') != std::string::npos) add({{upper, Tone::heading}});
   Line line;
   const auto put = [&](Column column, const std::string& text) {
     line.push_back({text, column == table_options_.sort ? Tone::strong : Tone::heading});
@@ -164,36 +219,28 @@ Line View::heading(size_t width) const {
     return text;
   };
   put(Column::id, pad_left(title(Column::id), table_->id_width()) + " ");
-  put(Column::name, pad_right(title(Column::name), grouped ? group_width : name_width));
-  for (const Column column : numbers) put(column, pad_left(title(column), number_width));
+  put(Column::name, pad_right(title(Column::name), room));
+  for (const Column column : columns) put(column, pad_left(title(column), width_of(column)));
   line.push_back({"  WHY", Tone::heading});
-  const size_t used = width_of(line);
-  if (used < width) line.push_back({std::string(width - used, ' '), Tone::heading});
-  return fitted(std::move(line), width, options_.unicode);
+  add(std::move(line));
+  return lines;
 }
 
 Line View::row_line(const TableRow& row, size_t width) const {
-  const bool grouped = table_options_.by != By::pid && table_options_.by != By::thread;
   const bool path = table_options_.by == By::cgroup || table_options_.by == By::exe;
-  const size_t room = grouped ? group_width : name_width;
+  const size_t room = room_for_name(width);
   const size_t indent = std::min(2 * row.depth, room / 2);
   const std::string whole_name = table_->name(row);
   const std::string name = path ? fit_tail(whole_name, room, options_.unicode)
                                 : fit(whole_name, room - indent, options_.unicode);
   const LedgerRow& of = table_->ledger_row(row);
   const uint64_t whole = profile_->meta.duration_ns;
-  const auto number = [&](uint64_t ns) {
-    return pad_left(percent_or_dash(ns, whole), number_width);
-  };
   Line line = {{pad_left(table_->id(row), table_->id_width()) + " "},
-               {pad_right(std::string(indent, ' ') + name, room)},
-               {number(of.seems_ns)},
-               {number(of.user_ns), Tone::user},
-               {number(of.own_ns), Tone::own},
-               {number(of.async_ns), Tone::async},
-               {number(of.costs_ns()), Tone::strong},
-               {number(of.stolen_ns)},
-               {"  " + table_->why(row), Tone::dim}};
+               {pad_right(std::string(indent, ' ') + name, room)}};
+  for (const Column column : numbers(width))
+    line.push_back({pad_left(percent_or_dash(value_of(of, column), whole), width_of(column)),
+                    tone_of(column)});
+  line.push_back({"  " + table_->why(row), Tone::dim});
   return fitted(std::move(line), width, options_.unicode);
 }
 
@@ -220,7 +267,8 @@ void View::draw_list(Screen& screen, size_t width, size_t height) {
   const size_t totals = height >= header_lines + least_rows + 1 ? header_lines : 1;
   const std::vector<Line> above = header(width);
   for (size_t i = 0; i < totals; ++i) screen.lines.push_back(above[i]);
-  if (screen.lines.size() < height) screen.lines.push_back(heading(width));
+  for (Line& line : headings(width))
+    if (screen.lines.size() < height) screen.lines.push_back(std::move(line));
   room_ = height - screen.lines.size();
   const std::vector<TableRow>& rows = table_->rows();
   const std::optional<size_t> selected = selected_row();

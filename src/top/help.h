@@ -7,12 +7,12 @@
 
 namespace pkprof::top {
 
-// The page of help: what columns and keys mean, in 76 columns.
+// The page of help: what columns and keys mean, in 80 columns.
 [[nodiscard]] inline std::vector<Line> help_lines() {
   std::vector<Line> lines = {{{"For whom is my kernel working?", Tone::strong}}, {}};
   const auto add = [&](const char* word, const char* means, Tone tone = Tone::plain) {
     std::string field(word);
-    field.resize(12, ' ');
+    field.resize(13, ' ');
     lines.push_back({{"  " + field, tone}, {means}});
   };
   add("SEEMS", "it was on the CPU, whoever was served; what top(1) shows");
@@ -21,6 +21,8 @@ namespace pkprof::top {
   add("ASYNC", "the kernel for it elsewhere: interrupts, softirqs, kworkers", Tone::async);
   add("COSTS", "what it really costs: USER + OWN + ASYNC", Tone::strong);
   add("STOLEN", "it was on the CPU, and the kernel worked for another");
+  add("FOR OTHERS", "part of COSTS, for its clients as a server (--clients)");
+  add("WITH SERVERS", "COSTS without FOR OTHERS, with what servers did for it");
   add("WHY", "by what work it was served (ASYNC), for whom it worked (STOLEN)");
   lines.push_back({{"  All in percent of one CPU, of the last interval.", Tone::dim}});
   lines.emplace_back();

@@ -24,23 +24,6 @@ std::string lower(std::string text) {
   return text;
 }
 
-uint64_t value_of(const LedgerRow& row, Column column) {
-  switch (column) {
-    case Column::seems:
-      return row.seems_ns;
-    case Column::user:
-      return row.user_ns;
-    case Column::own:
-      return row.own_ns;
-    case Column::async:
-      return row.async_ns;
-    case Column::stolen:
-      return row.stolen_ns;
-    default:
-      return row.costs_ns();
-  }
-}
-
 // The numbers with the largest sums, the most first.
 std::vector<std::pair<uint32_t, uint64_t>> largest(std::vector<uint64_t> sums, size_t most) {
   std::vector<std::pair<uint32_t, uint64_t>> parts;
@@ -56,9 +39,23 @@ std::vector<std::pair<uint32_t, uint64_t>> largest(std::vector<uint64_t> sums, s
 
 }  // namespace
 
+std::vector<Column> columns_of(bool clients) {
+  std::vector<Column> columns;
+  for (size_t i = 0; i < column_count; ++i) {
+    const auto column = static_cast<Column>(i);
+    if (clients || upper_title_of(column).empty()) columns.push_back(column);
+  }
+  return columns;
+}
+
+std::string_view upper_title_of(Column column) {
+  if (column == Column::for_others) return "FOR";
+  return column == Column::with_servers ? "WITH" : "";
+}
+
 std::string_view title_of(Column column, By by) {
-  constexpr std::array<std::string_view, column_count> titles = {"PID", "COMM",  "SEEMS", "USER",
-                                                                 "OWN", "ASYNC", "COSTS", "STOLEN"};
+  constexpr std::array<std::string_view, column_count> titles = {
+      "PID", "COMM", "SEEMS", "USER", "OWN", "ASYNC", "COSTS", "OTHERS", "SERVERS", "STOLEN"};
   if (column == Column::id && by == By::thread) return "PID/TID";
   if (column == Column::id && by != By::pid) return "PROCS";
   if (column == Column::name && by == By::cgroup) return "CGROUP";
@@ -66,6 +63,27 @@ std::string_view title_of(Column column, By by) {
   if (column == Column::name && by == By::unit) return "UNIT";
   if (column == Column::name && by == By::exe) return "EXE";
   return titles[static_cast<size_t>(column)];
+}
+
+uint64_t value_of(const LedgerRow& row, Column column) {
+  switch (column) {
+    case Column::seems:
+      return row.seems_ns;
+    case Column::user:
+      return row.user_ns;
+    case Column::own:
+      return row.own_ns;
+    case Column::async:
+      return row.async_ns;
+    case Column::for_others:
+      return row.for_others_ns;
+    case Column::with_servers:
+      return row.with_servers_ns();
+    case Column::stolen:
+      return row.stolen_ns;
+    default:
+      return row.costs_ns();
+  }
 }
 
 std::string_view short_source(std::string_view source) {

@@ -16,9 +16,26 @@
 
 namespace pkprof::top {
 
-enum class Column : uint8_t { id = 0, name, seems, user, own, async, costs, stolen };
-inline constexpr size_t column_count = 8;
+enum class Column : uint8_t {
+  id = 0,
+  name,
+  seems,
+  user,
+  own,
+  async,
+  costs,
+  for_others,  // this one and the next only where clients are recorded
+  with_servers,
+  stolen
+};
+inline constexpr size_t column_count = 10;
+// From left to right.
+[[nodiscard]] std::vector<Column> columns_of(bool clients);
 [[nodiscard]] std::string_view title_of(Column column, By by);
+// Of a column of numbers, in nanoseconds.
+[[nodiscard]] uint64_t value_of(const LedgerRow& row, Column column);
+// Of a title of two words the first, else "".
+[[nodiscard]] std::string_view upper_title_of(Column column);
 
 struct TableOptions {
   By by = By::pid;

@@ -208,15 +208,18 @@ void View::move(const Key& key) {
 }
 
 void View::sort_by(int step) {
-  const auto column = static_cast<int>(table_options_.sort) + step;
-  table_options_.sort = static_cast<Column>((column + static_cast<int>(column_count)) %
-                                            static_cast<int>(column_count));
+  const std::vector<Column> columns = columns_of(shows_clients());
+  const auto at = std::ranges::find(columns, table_options_.sort) - columns.begin();
+  const auto count = static_cast<ptrdiff_t>(columns.size());
+  table_options_.sort = columns[static_cast<size_t>((at + step + count) % count)];
   rebuild();
 }
 
 void View::group_by(By by) {
   by_client_ = by == By::client;
   table_options_.by = by_client_ ? By::pid : by;
+  if (by_client_ && !upper_title_of(table_options_.sort).empty())
+    table_options_.sort = Column::costs;
   selected_.clear();
   position_ = first_ = 0;
   page_ = Page::list;

@@ -18,6 +18,7 @@ struct ViewOptions {
   bool unicode = true;
   By by = By::pid;
   bool threads = false;  // they are recorded
+  bool clients = false;  // servers' clients are recorded
   double interval = 1;   // seconds between profiles
 };
 
@@ -52,6 +53,8 @@ class View {
   Ask toggle_threads();
   void rebuild();
   [[nodiscard]] bool has_clients() const;
+  // Servers' time is the servers', so that there is something to say of their clients.
+  [[nodiscard]] bool shows_clients() const { return options_.clients && !by_client_; }
   [[nodiscard]] std::optional<size_t> row_named(const std::string& key) const;
   [[nodiscard]] std::optional<size_t> selected_row() const;
 
@@ -59,8 +62,11 @@ class View {
   [[nodiscard]] std::vector<Line> header(size_t width) const;
   void draw_list(Screen& screen, size_t width, size_t height);
   void draw_pages(Screen& screen, const std::vector<Line>& lines, size_t width, size_t height);
+  // Columns of numbers that there is room for.
+  [[nodiscard]] std::vector<Column> numbers(size_t width) const;
+  [[nodiscard]] size_t room_for_name(size_t width) const;
   [[nodiscard]] Line row_line(const TableRow& row, size_t width) const;
-  [[nodiscard]] Line heading(size_t width) const;
+  [[nodiscard]] std::vector<Line> headings(size_t width) const;
   [[nodiscard]] Line last_line(size_t width) const;
 
   ViewOptions options_;

@@ -10,7 +10,7 @@
 #include "report/histogram/histogram_json.h"
 #include "report/histogram/histogram_text.h"
 #include "report/ledger.h"
-#include "report/ledger_text.h"
+#include "report/ledger/ledger_text.h"
 #include "report/listing/flat_text.h"
 #include "report/report_json.h"
 #include "report/tree/tree_text.h"

@@ -3,6 +3,7 @@
 // times are is for the accuracy suite.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -105,6 +106,53 @@ TEST_F(ClientsLiveTest, ThroughAProxyByWayOfIt) {
   const json by_client = view({"--by", "client"});
   for (const json& row : by_client["processes"])
     if (row["pid"] == client) EXPECT_GT(row["sources"]["server:pk_answer"], 0);
+}
+
+// Each moment is once in what all cost with their servers; and gprof's listings have it, too.
+TEST_F(ClientsLiveTest, AClientCostsWhatItsServersDoForIt) {
+  const int last = stage_.start(nullptr, {"pk_answer", "--mode", "turns", "--port", "9406"});
+  const int proxy = stage_.start(
+      nullptr, {"pk_answer", "--mode", "proxy", "--port", "9407", "--upstream-port", "9406"});
+  const int client = stage_.start(nullptr, {"pk_ask", "--port", "9407", "--rate", "500"});
+  record();
+  const json report = view({});
+  int64_t sum = report["other_with_servers_ns"].get<int64_t>();
+  for (const char* const key : {"kernel_ns", "idle_ns", "steal_ns"})
+    sum += report[key].get<int64_t>();
+  for (const auto& [reason, ns] : report["unclaimed"].items()) sum += ns.get<int64_t>();
+  std::map<int, json> rows;
+  for (const json& row : report["processes"]) {
+    sum += row["with_servers_ns"].get<int64_t>();
+    if (row["pid"] != 0) rows[row["pid"]] = row;
+  }
+  EXPECT_EQ(sum, report["cpu_ns"]);
+  const auto costs = [&](int pid) {
+    const json& row = rows[pid];
+    return row["user_ns"].get<int64_t>() + row["own_ns"].get<int64_t>() +
+           row["async_ns"].get<int64_t>();
+  };
+  const auto for_others = [&](int pid) { return rows[pid]["for_others_ns"].get<int64_t>(); };
+  EXPECT_GT(for_others(last), costs(last) / 2);
+  EXPECT_GT(for_others(proxy), costs(proxy) / 2);
+  EXPECT_LT(for_others(client), costs(client) / 10);
+  EXPECT_GT(rows[client]["with_servers_ns"].get<int64_t>(), costs(client) + for_others(last) / 2);
+
+  const std::string id = std::to_string(client);
+  std::map<std::string, int64_t> functions;
+  const json graph = view({"--view", "graph", "--by", "client", "--pid", id});
+  for (const json& one : graph["functions"])
+    functions[one["name"]] += one["total_ns"].get<int64_t>();
+  const Finished listed = run_program(
+      {testnet::sibling("pkgprof"), "-i", file(), "--by", "client", "--threshold", "0", id});
+  EXPECT_EQ(listed.status, 0) << listed.err;
+  for (const int server : {last, proxy}) {
+    const std::string of = std::to_string(server);
+    const int64_t below = functions[(id + "k:served by pk_answer:").append(of)];
+    EXPECT_GT(below, for_others(server) / 10 * 9) << listed.out;
+    EXPECT_LE(below, for_others(server)) << listed.out;
+    EXPECT_NE(listed.out.find((id + ">").append(of).append("u:main")), std::string::npos)
+        << listed.out;
+  }
 }
 
 TEST_F(ClientsLiveTest, WithoutTheOptionThereAreNone) {

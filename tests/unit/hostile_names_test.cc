@@ -12,7 +12,7 @@
 #include "report/calls/calls_json.h"
 #include "report/calls/calls_text.h"
 #include "report/diff/diff_text.h"
-#include "report/ledger_text.h"
+#include "report/ledger/ledger_text.h"
 #include "report/listing/flat_text.h"
 #include "report/listing/graph_text.h"
 #include "report/listing/listing_json.h"

@@ -3,12 +3,15 @@
 #include "export/gmon/parts.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <tuple>
 
 #include "model/source.h"
 #include "report/clean.h"
+#include "report/clients/served_by.h"
 #include "report/functions.h"
 #include "report/groups.h"
 #include "report/listing/call_graph.h"
@@ -17,13 +20,15 @@ namespace pkprof {
 
 namespace {
 
+// Behind the processes, by label, are servers, each for each client: their code is part of the
+// client's.
 enum Scope : uint32_t { kernel_scope = 0, unclaimed_scope, other_scope, first_process };
 constexpr uint32_t no_scope = UINT32_MAX;
 
 class PartsMaker {
  public:
   PartsMaker(const Profile& profile, const std::vector<uint32_t>& pids)
-      : profile_(profile), pids_(pids), table_(functions_of(profile)) {
+      : profile_(profile), pids_(pids), served_by_(profile), table_(functions_of(profile)) {
     stackless_user_ = add_function("[no stack]", FrameKind::user);
     stackless_kernel_ = add_function("[no stack]", FrameKind::kernel);
     others_code_ = add_function("[code of other processes]", FrameKind::user);
@@ -32,7 +37,9 @@ class PartsMaker {
   std::vector<GmonPart> run() {
     add_samples();
     const CallGraph graph = std::move(*builder_).finish();
-    parts_.resize(first_process + profile_.labels().size());
+    parts_.resize(first_server());
+    for (FrameId frame = 0; frame < profile_.frames().size(); ++frame)
+      if (served_by_.is_mark(frame)) marks_.insert(table_.of_frame[frame]);
     place_of_node_.resize(graph.nodes.size());
     for (CallNodeId id = 0; id < graph.nodes.size(); ++id) add_node(graph.nodes[id], id);
     for (const CallArc& arc : graph.arcs) {
@@ -73,6 +80,24 @@ class PartsMaker {
     return no_scope;
   }
 
+  [[nodiscard]] uint32_t first_server() const {
+    return first_process + static_cast<uint32_t>(profile_.labels().size());
+  }
+  // Of a sample: a server's, where it worked for the process that is charged.
+  uint32_t scope_of(const SampleKey& key) {
+    const uint32_t client = scope_of(key.served);
+    const auto server = served_by_.server_of(key.stack);
+    if (client == no_scope || client < first_process || !server) return client;
+    const auto [it, fresh] = scope_of_server_.try_emplace(
+        {client, *server}, first_server() + static_cast<uint32_t>(servers_.size()));
+    if (fresh) servers_.push_back({client, *server});
+    return it->second;
+  }
+  // Of the part that functions of this scope are in.
+  [[nodiscard]] uint32_t part_of(uint32_t scope) const {
+    return scope < first_server() ? scope : servers_[scope - first_server()].first;
+  }
+
   // Those who were not selected are one.
   [[nodiscard]] LabelId root_label(uint32_t scope, LabelId served) const {
     return scope == other_scope ? static_cast<LabelId>(profile_.labels().size()) : served;
@@ -87,6 +112,10 @@ class PartsMaker {
 
   const Profile& profile_;
   const std::vector<uint32_t>& pids_;
+  const ServedBy served_by_;
+  std::map<std::pair<uint32_t, LabelId>, uint32_t> scope_of_server_;  // by the client's scope
+  std::vector<std::pair<uint32_t, LabelId>> servers_;
+  std::set<FunctionId> marks_;  // "served by ..."
   FunctionTable table_;
   FunctionId stackless_user_ = 0, stackless_kernel_ = 0, others_code_ = 0;
   std::optional<CallGraphBuilder> builder_;
@@ -101,7 +130,7 @@ void PartsMaker::add_samples() {
   std::vector<std::tuple<uint32_t, bool, size_t>> order;
   for (size_t i = 0; i < profile_.samples().size(); ++i) {
     const SampleKey& key = profile_.samples()[i].key;
-    const uint32_t scope = scope_of(key.served);
+    const uint32_t scope = scope_of(key);
     if (scope != no_scope) order.emplace_back(scope, profile_.text(key.source) == counted_calls, i);
   }
   std::ranges::sort(order);
@@ -124,12 +153,16 @@ void PartsMaker::add_samples() {
 // Outermost first, never empty: time is some function's.
 void PartsMaker::path_of(const SampleKey& key, uint32_t scope) {
   path_.clear();
-  const bool user = profile_.text(key.source) == "user";
+  const auto frames = profile_.frames_of(key.stack);
+  // The source of a server's work is the server.
+  const bool user = profile_.text(key.source) == "user" ||
+                    (served_by_.marks_of(key.stack) != 0 &&
+                     profile_.frames()[frames.front()].kind == FrameKind::user);
   if (scope == other_scope && user) {
     path_.push_back(others_code_);
     return;
   }
-  for (const FrameId frame : profile_.frames_of(key.stack) | std::views::reverse) {
+  for (const FrameId frame : frames | std::views::reverse) {
     if (scope != other_scope || profile_.frames()[frame].kind != FrameKind::user)
       path_.push_back(table_.of_frame[frame]);
   }
@@ -138,7 +171,7 @@ void PartsMaker::path_of(const SampleKey& key, uint32_t scope) {
 
 // A root's scope is its number, which is its label.
 GmonPart& PartsMaker::part_of_node(const CallNode& node) {
-  if (node.function != no_function) return parts_[node.scope];
+  if (node.function != no_function) return parts_[part_of(node.scope)];
   return parts_[node.scope == profile_.labels().size() ? uint32_t{other_scope}
                                                        : scope_of(node.scope)];
 }
@@ -166,7 +199,9 @@ GmonFunction PartsMaker::function_of(const CallNode& node) const {
   }
   const Function& function = table_.functions[node.function];
   const std::string where = clean(function.where);
-  const std::string whose = whose_of(node.scope);
+  // That somebody was served is said of the client.
+  const bool mark = marks_.contains(node.function);
+  const std::string whose = whose_of(mark ? part_of(node.scope) : node.scope);
   const bool nameless = !function.named && !where.empty();
   return {.name = whose + (function.kind == FrameKind::user ? "u:" : "k:") +
                   (nameless ? "[unknown in " + where + "]" : clean(function.name)),
@@ -179,6 +214,11 @@ GmonFunction PartsMaker::function_of(const CallNode& node) const {
 // As the listing has it: of ended processes of a program together there is no number.
 std::string PartsMaker::whose_of(uint32_t scope) const {
   if (scope < first_process) return "-";
+  if (scope >= first_server()) {
+    std::string client = whose_of(part_of(scope));
+    while (client.ends_with(' ')) client.pop_back();
+    return client + ">" + whose_of(first_process + servers_[scope - first_server()].second);
+  }
   const Group group{.kind = GroupKind::member, .label = scope - first_process};
   const Label& label = profile_.labels()[group.label];
   if (label.pid != 0) return label.pid_text();

@@ -31,17 +31,22 @@ struct GmonCall {
 
 struct GmonPart {
   LabelKind kind = LabelKind::process;
-  LabelId label = 0;  // of a process
+  LabelId label = 0;  // of a process, or an address
   std::vector<GmonFunction> functions;
   std::vector<GmonCall> calls;
 
+  // A process, or a client on another machine: there is user code.
+  [[nodiscard]] bool is_somebody() const {
+    return kind == LabelKind::process || kind == LabelKind::remote;
+  }
   [[nodiscard]] uint64_t user_ns() const;
   [[nodiscard]] uint64_t kernel_ns() const;
 };
 
 // Those with any time: kernel, unclaimed, other, then the processes in the order of their labels.
 // With `pids`, processes that are not among them are part of other. Of other there are no user
-// functions but one, for all of that time.
+// functions but one, for all of that time. In a profile that is charged to clients, servers'
+// functions are in the client's part, and a client on another machine has a part.
 [[nodiscard]] std::vector<GmonPart> gmon_parts(const Profile& profile,
                                                const std::vector<uint32_t>& pids);
 

@@ -66,22 +66,22 @@ std::string symbols_of(const HistogramRow& row, size_t width, bool unicode) {
 }
 
 std::string title_of(const HistogramElsewhere& e, const Histogram& histogram, bool unicode) {
-  using Kind = HistogramElsewhere::Kind;
+  using enum HistogramElsewhere::Kind;
   switch (e.kind) {
-    case Kind::outside:
+    case outside:
       return clean(histogram.file, unicode) + ", outside of the range";
-    case Kind::file:
+    case file:
       return clean(e.name, unicode);
-    case Kind::memory:
+    case memory:
       return e.name.empty() ? "memory that is not known"
                             : clean(e.name, unicode) + ", without addresses of its own";
-    case Kind::no_address:
+    case no_address:
       return "the kernel, from an address that is not known";
-    case Kind::system_calls:
+    case system_calls:
       return "the kernel: system calls";
-    case Kind::kernel:
+    case kernel:
       return "the kernel: faults and interrupts";
-    case Kind::asynchronous:
+    case asynchronous:
       return "the kernel, for it, elsewhere";
   }
   return "?";

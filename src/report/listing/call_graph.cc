@@ -201,8 +201,10 @@ void CallGraphBuilder::walk(std::span<const FunctionId> root_first, uint64_t ns)
 
 bool CallGraphBuilder::is_leaf_below_pseudo() const {
   if (path_.size() < 2) return false;
-  const CallNode& above = graph_.nodes[path_[path_.size() - 2]];
-  return table_.functions[above.function].kind == FrameKind::pseudo;
+  const auto is_pseudo = [&](CallNodeId id) {
+    return table_.functions[graph_.nodes[id].function].kind == FrameKind::pseudo;
+  };
+  return is_pseudo(path_[path_.size() - 2]) && !is_pseudo(path_.back());
 }
 
 void CallGraphBuilder::add_leaf(const Share& sum) {

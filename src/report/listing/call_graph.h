@@ -123,7 +123,7 @@ class CallGraphBuilder {
   };
   // A stack of the functions of `scope`, with the shares of all roots it is of; all stacks of one
   // scope before those of the next. Calls count for the leaf, and also for a pseudo frame right
-  // above it: as many interrupts as calls of their handler.
+  // above it: as many interrupts as calls of their handler. A pseudo leaf is the interrupt itself.
   void add(uint32_t scope, std::span<const FunctionId> root_first, std::span<const Share> shares);
 
   // Calls that were counted, of the last function of `root_first`, by the one before it if that is

@@ -6,7 +6,8 @@
 // threads, groups), KERNEL, UNCLAIMED with its reason. A function is named as in the pkprof paper:
 // "137k:vfs_read" is the kernel's, for process 137; "137u:main" is the process's own. Where
 // functions of all processes are one: "k:vfs_read", "u:main". In a listing of processes apart,
-// what was for none is "-k:vfs_read".
+// what was for none is "-k:vfs_read". In a profile that is charged to clients a server's functions
+// are below «served by NAME», and named by both: "100>200u:main" is the server's, 200, for 100.
 #pragma once
 
 #include <string>

@@ -9,6 +9,7 @@
 #include <ranges>
 
 #include "model/source.h"
+#include "report/clients/served_by.h"
 #include "report/groups.h"
 #include "report/listing/listing.h"
 
@@ -16,13 +17,24 @@ namespace pkprof {
 
 namespace {
 
-// What a sample that is not shown is in the ledger.
-std::string rest_name(const Label& label) {
-  return label.kind == LabelKind::process ? "OTHER" : label.name();
+bool may_be_group(const Label& label) {
+  return label.kind == LabelKind::process || label.kind == LabelKind::remote;
 }
 
+// What a sample that is not shown is in the ledger.
+std::string rest_name(const Label& label) {
+  return may_be_group(label) ? "OTHER" : label.name();
+}
+
+// The code of a server at work for a client's group.
+struct ServerScope {
+  GroupId client = 0;
+  LabelId server = 0;
+  auto operator<=>(const ServerScope&) const = default;
+};
+
 // Roots are numbered as the labels are, and then as the groups are. Scope 0 is what is of no
-// process, or of all; the others are groups, from 1.
+// process, or of all; the others are groups, from 1, and then servers, each for each client.
 struct Weight {
   uint32_t scope = 0;
   StackId stack = 0;
@@ -30,6 +42,7 @@ struct Weight {
   uint64_t ns = 0;
   uint64_t calls = 0;
   bool counted = false;  // calls that were counted, and no time
+  uint32_t server = 0;   // of ServerScopes, from 1; 0: none
 };
 
 class ProfileListing {
@@ -40,7 +53,8 @@ class ProfileListing {
         apart_(options.apart || !options.pids.empty()),
         table_(functions_of(profile)),
         busy_(busy_time(profile, options)),
-        groups_(profile, options_.by, options_.pids) {}
+        groups_(profile, options_.by, options_.pids),
+        served_by_(profile) {}
 
   ListingData run(ListingKind kind);
 
@@ -53,7 +67,12 @@ class ProfileListing {
                   CallGraphBuilder builder);
   void add_rest(const std::vector<uint64_t>& ns_of_label);
   void add_names();
+  void name_marks();
   [[nodiscard]] std::string whose(const Group& group) const;
+  [[nodiscard]] std::string whose(const ServerScope& scope) const;
+  [[nodiscard]] uint32_t server_scope(GroupId client, LabelId server);
+  [[nodiscard]] size_t scopes() const { return first_server_scope() + servers_.size(); }
+  [[nodiscard]] size_t first_server_scope() const { return 1 + groups_.all().size(); }
 
   const Profile& profile_;
   const ReportOptions& options_;
@@ -61,6 +80,9 @@ class ProfileListing {
   FunctionTable table_;
   const Busy busy_;
   Groups groups_;
+  const ServedBy served_by_;
+  std::map<ServerScope, uint32_t> place_of_server_;
+  std::vector<ServerScope> servers_;
   ListingData data_;
 };
 
@@ -76,13 +98,18 @@ ListingData ProfileListing::run(ListingKind kind) {
     }
     Weight weight{.stack = key.stack, .root = key.served, .ns = value.ns, .calls = value.calls};
     weight.counted = profile_.text(key.source) == counted_calls;
-    if (profile_.labels()[key.served].kind == LabelKind::process) {
+    if (may_be_group(profile_.labels()[key.served])) {
       const GroupId group = groups_.of(key.served, key.served_thread);
       weight.root = labels + group;
       if (apart_) weight.scope = 1 + group;
+      if (const auto server = served_by_.server_of(key.stack); apart_ && server)
+        weight.server = server_scope(group, *server);
     }
     weights.push_back(weight);
   }
+  for (Weight& weight : weights)
+    if (weight.server)
+      weight.scope = static_cast<uint32_t>(first_server_scope()) + weight.server - 1;
   sort(weights);
   add_stacks(weights, worth_walking(weights, kind),
              kind == ListingKind::graph ? CallGraphBuilder(table_)
@@ -90,6 +117,13 @@ ListingData ProfileListing::run(ListingKind kind) {
   add_rest(rest);
   add_names();
   return std::move(data_);
+}
+
+uint32_t ProfileListing::server_scope(GroupId client, LabelId server) {
+  const auto next = static_cast<uint32_t>(servers_.size() + 1);
+  const auto [it, fresh] = place_of_server_.try_emplace({client, server}, next);
+  if (fresh) servers_.push_back({client, server});
+  return it->second;
 }
 
 void ProfileListing::add_rest(const std::vector<uint64_t>& ns_of_label) {
@@ -130,13 +164,14 @@ void ProfileListing::sort(std::vector<Weight>& weights) const {
   pass(profile_.labels().size() + groups, [](const Weight& weight) { return weight.root; });
   pass(profile_.stack_count(), [](const Weight& weight) { return weight.stack; });
   pass(2, [](const Weight& weight) { return weight.counted ? 1U : 0U; });
-  if (apart_) pass(1 + groups, [](const Weight& weight) { return weight.scope; });
+  if (apart_) pass(scopes(), [](const Weight& weight) { return weight.scope; });
 }
 
-// Of a process with less time than is shown of anything, no function is: its root will do.
+// Of a process with less time than is shown of anything, no function is: its root will do, or what
+// says that it was served.
 std::vector<bool> ProfileListing::worth_walking(const std::vector<Weight>& weights,
                                                 ListingKind kind) const {
-  std::vector<uint64_t> ns(1 + groups_.all().size());
+  std::vector<uint64_t> ns(scopes());
   for (const Weight& weight : weights) ns[weight.scope] += weight.ns;
   std::vector<bool> worth;
   worth.reserve(ns.size());
@@ -172,10 +207,12 @@ void ProfileListing::add_stacks(const std::vector<Weight>& weights, const std::v
       shares.back().calls += weight.calls;
     }
     path.clear();
-    if (worth[first.scope]) {
-      for (const FrameId frame : profile_.frames_of(first.stack) | std::views::reverse)
-        path.push_back(table_.of_frame[frame]);
-    }
+    const auto frames = profile_.frames_of(first.stack);
+    const size_t shown = worth[first.scope] ? frames.size()
+                         : apart_           ? served_by_.marks_of(first.stack)
+                                            : 0;
+    for (const FrameId frame : frames.last(shown) | std::views::reverse)
+      path.push_back(table_.of_frame[frame]);
     if (first.counted)
       builder.add_calls(first.scope, path, counted);
     else
@@ -193,6 +230,19 @@ void ProfileListing::add_names() {
     data_.whose.push_back(whose(group));
     data_.titles.push_back(group_title(profile_, options_.by, group));
   }
+  for (const ServerScope& scope : servers_) data_.whose.push_back(whose(scope));
+  name_marks();
+}
+
+// That somebody was served is said of the client: "100k:served by nginx:200".
+void ProfileListing::name_marks() {
+  std::vector<bool> is_mark(data_.functions.size());
+  for (FrameId frame = 0; frame < profile_.frames().size(); ++frame)
+    if (served_by_.is_mark(frame)) is_mark[table_.of_frame[frame]] = true;
+  for (CallNode& node : data_.graph.nodes)
+    if (node.function != no_function && is_mark[node.function] &&
+        node.scope >= first_server_scope())
+      node.scope = 1 + servers_[node.scope - first_server_scope()].client;
 }
 
 // As far as a number tells them, by number; else by name, with a space behind it.
@@ -202,6 +252,16 @@ std::string ProfileListing::whose(const Group& group) const {
   const bool by_pid = options_.by == By::pid || options_.by == By::thread;
   if (!by_pid || label.pid == 0) return group_title(profile_, options_.by, group) + " ";
   return id_text(profile_, options_.by, group);
+}
+
+// The server's, for the client: "100>200u:main".
+std::string ProfileListing::whose(const ServerScope& scope) const {
+  std::string client = whose(groups_.all()[scope.client]);
+  while (client.ends_with(' ')) client.pop_back();
+  const Group server{.kind = GroupKind::member, .label = scope.server};
+  const Label& label = profile_.labels()[scope.server];
+  return client + ">" +
+         (label.pid ? label.pid_text() : group_title(profile_, By::pid, server) + " ");
 }
 
 }  // namespace

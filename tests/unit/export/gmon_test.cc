@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 
+#include "served_fixture.h"
 #include "export/formats.h"
 #include "export/gmon/files.h"
 #include "golden.h"
@@ -14,6 +15,7 @@
 #include "model/gmon.h"
 #include "random_profile.h"
 #include "report/clean.h"
+#include "report/clients.h"
 #include "report/listing/listing.h"
 #include "report_fixture.h"
 
@@ -346,6 +348,40 @@ TEST_F(GmonExportTest, AnythingIsRead) {
     }
     for (const std::string& name : names()) fs::remove(file(name));
   }
+}
+
+// A client's file has its servers' code.
+TEST_F(GmonExportTest, ClientsHaveTheirServersTime) {
+  const Profile charged = charged_to_clients(test::ServedMachine().profile);
+  write(charged);
+  const std::map<std::string, Gprof> files = read_all();
+  expect_shares(shares_of(files.at("100.browser")), shares_of(charged, {.pids = {100}}));
+  expect_shares(shares_of(files.at("200.nginx")), shares_of(charged, {.pids = {200}}));
+  std::map<std::string, double> seconds;
+  for (const GprofRow& row : files.at("100.browser").graph)
+    seconds[row.name] += row.self_seconds + row.child_seconds;
+  EXPECT_NEAR(seconds["browser[100]"], 0.695, rounding);
+  EXPECT_NEAR(seconds["100k:served by nginx:200"], 0.3, rounding);
+  EXPECT_NEAR(seconds["100>200k:syscall:read"], 0.1, rounding);
+  EXPECT_NEAR(seconds["100>300u:exec_query"], 0.3, rounding);
+  EXPECT_NEAR(seconds["100u:main"], 0.05, rounding);
+  EXPECT_NEAR(read("remoteu.192.0.2.7").percent_of().at("192.0.2.7>200u:serve"), 100, rounding);
+  EXPECT_EQ(read("100u.browser").percent_of().count("100>200u:serve"), 1U);
+}
+
+// What the files say is what the profile does.
+TEST_F(GmonExportTest, ClientsAreListedFromTheFiles) {
+  write(charged_to_clients(test::ServedMachine().profile));
+  const Result<GmonSource> source = read_gmon_file(file("gmon.out.100.browser"));
+  ASSERT_TRUE(source) << source.error().message;
+  const Listing listing(gmon_listing({&*source, 1}).value(), false);
+  std::map<std::string, uint64_t> totals;
+  for (CallNodeId id = 0; id < listing.graph().nodes.size(); ++id)
+    totals[listing.name(id)] += listing.graph().nodes[id].total_ns;
+  EXPECT_EQ(totals["100k:<served by postgres:300>"], 330'000'000U);
+  EXPECT_EQ(totals["100>300k:<softirq:NET_RX>"], 30'000'000U);
+  EXPECT_EQ(totals["100>200u:main"], 300'000'000U);
+  EXPECT_EQ(totals["100u:main"], 50'000'000U);
 }
 
 TEST_F(GmonExportTest, SaysWhatItCannotDo) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "served_fixture.h"
 #include "golden.h"
 #include "random_profile.h"
 #include "report/clean.h"
@@ -110,7 +111,7 @@ TEST_F(TopTest, FitsAnyTerminal) {
 TEST_F(TopTest, SortsByAnyColumnAndBackwards) {
   const std::vector<std::string> by_costs = ids();
   std::set<std::vector<std::string>> orders;
-  for (size_t i = 0; i < column_count; ++i) {
+  for (size_t i = 0; i < columns_of(false).size(); ++i) {
     const std::vector<std::string> order = ids();
     EXPECT_EQ(order.size(), by_costs.size());
     orders.insert(order);
@@ -284,6 +285,44 @@ TEST_F(TopTest, HostileNamesAreText) {
       view_.press({Key::Kind::back});
     }
   }
+}
+
+class TopOfClientsTest : public TopTest {
+ protected:
+  TopOfClientsTest() {
+    view_ = View({.clients = true});
+    view_.show(test::ServedMachine().profile);
+  }
+};
+
+TEST_F(TopOfClientsTest, SaysWhatWasForOthersAndWhatClientsCostWithServers) {
+  const std::string text = all();
+  test::expect_golden("top-clients.txt", text);
+  EXPECT_NE(text.find("OTHERS SERVERS"), std::string::npos);
+  view_.press({Key::Kind::enter});
+  EXPECT_TRUE(has("for others 35.7  with servers 0.5")) << all();
+}
+
+TEST_F(TopOfClientsTest, SortsByWhatClientsCostWithServers) {
+  type(">>");
+  EXPECT_EQ(ids(), (std::vector<std::string>{"100", "-", "150", "200", "300"}));
+  type("<");
+  EXPECT_EQ(ids(), (std::vector<std::string>{"300", "200", "100", "-", "150"}));
+}
+
+// FOR OTHERS goes first, then WITH SERVERS.
+TEST_F(TopOfClientsTest, FitsAnyTerminal) {
+  for (const size_t width : {1, 20, 60, 70, 76, 79, 80, 81, 132}) {
+    for (const std::string& line : lines(width)) EXPECT_LE(display_width(line), width);
+    EXPECT_EQ(all(width).find("SERVERS") != std::string::npos, width >= 70) << width;
+    EXPECT_EQ(all(width).find("OTHERS") != std::string::npos, width >= 79) << width;
+  }
+}
+
+TEST_F(TopOfClientsTest, ByClientTheyAreChargedAlready) {
+  view_ = View({.by = By::client, .clients = true});
+  view_.show(test::ServedMachine().profile);
+  EXPECT_FALSE(has("SERVERS"));
 }
 
 }  // namespace

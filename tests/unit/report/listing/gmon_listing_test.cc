@@ -301,9 +301,9 @@ Profile profile_of_known(bool with_user_time) {
   const FrameId compare = frame("compare", binary, 4);
   const FrameId call =
       profile.frame({FrameKind::pseudo, no_mapping, 0, profile.string("syscall:read"), 0, 0});
-  const auto add = [&](std::vector<FrameId> leaf_first, const char* source, uint64_t ms) {
+  const auto add = [&](std::vector<FrameId> leaf_first, const char* source, uint64_t milliseconds) {
     profile.add({label, label, profile.string(source), Basis::own, profile.stack(leaf_first)},
-                {.count = ms, .ns = ms * 1'000'000});
+                {.count = milliseconds, .ns = milliseconds * 1'000'000});
   };
   add({call}, "syscall:read", 100);
   if (!with_user_time) return profile;

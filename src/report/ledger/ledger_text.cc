@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // See ledger_text.h. Percentages are of one CPU, as top(1) has them: the COSTS column adds up to
-// CPUs x 100 %. Rows that would be all zeros are one row, so that it still does.
-#include "report/ledger_text.h"
+// CPUs x 100 %, and so does WITH SERVERS. Rows that would be all zeros are one row, so that they
+// still do.
+#include "report/ledger/ledger_text.h"
 
 #include <algorithm>
 #include <cctype>
@@ -12,6 +13,7 @@
 #include "report/degraded.h"
 #include "report/format.h"
 #include "report/ledger.h"
+#include "report/ledger/ledger_columns.h"
 #include "report/user_stacks.h"
 
 namespace pkprof {
@@ -20,10 +22,6 @@ namespace {
 
 constexpr size_t pid_width = 7;
 constexpr size_t thread_width = 15;  // "1234567/1234567"
-constexpr size_t number_width = 7;   // a space and "12345.6"
-constexpr size_t numbers = 6;
-constexpr size_t min_name_width = 12;
-constexpr size_t max_name_width = 24;
 constexpr size_t max_group_width = 64;
 constexpr size_t max_exe_width = 32;
 constexpr size_t max_flows = 10;
@@ -52,7 +50,9 @@ class LedgerText {
         options_(options),
         ledger_(build_ledger(profile, options.pids, options.by)),
         missing_(degraded_sentences(profile, options.by)),
-        grouped_(options.by != By::pid && options.by != By::thread) {
+        grouped_(options.by != By::pid && options.by != By::thread),
+        id_width_(choose_id_width()),
+        columns_(ledger_, id_width_, options.width) {
     choose_widths();
   }
 
@@ -66,15 +66,14 @@ class LedgerText {
   }
 
  private:
-  // SEEMS, USER, OWN, ASYNC, COSTS, STOLEN.
-  using Numbers = std::array<uint64_t, numbers>;
-
+  [[nodiscard]] size_t choose_id_width() const;
   void choose_widths();
   void header();
   void table();
   void process_row(const LedgerRow& row);
   void special_rows();
-  void row(const std::string& id, const std::string& name, const Numbers& ns);
+  void total_row();
+  void row(const std::string& id, const std::string& name, const LedgerNumbers& numbers);
   [[nodiscard]] std::string id_of(const LedgerRow& row) const;
   [[nodiscard]] std::string name_of(const LedgerRow& row) const;
   [[nodiscard]] std::string tail_of(const LedgerRow& row) const;
@@ -110,17 +109,22 @@ class LedgerText {
   const Ledger ledger_;
   const std::vector<std::string> missing_;
   const bool grouped_;  // rows are groups of processes
+  const size_t id_width_;
+  const LedgerColumns columns_;
   std::string out_;
-  size_t id_width_ = pid_width;
   size_t name_width_ = max_name_width;
   size_t exe_width_ = 0;
   size_t cgroup_width_ = 0;
 };
 
+size_t LedgerText::choose_id_width() const {
+  size_t width = options_.by == By::thread ? thread_width : pid_width;
+  for (const LedgerRow& row : ledger_.processes) width = std::max(width, id_of(row).size());
+  return width;
+}
+
 void LedgerText::choose_widths() {
-  if (options_.by == By::thread) id_width_ = thread_width;
-  for (const LedgerRow& row : ledger_.processes) id_width_ = std::max(id_width_, id_of(row).size());
-  const size_t fixed = id_width_ + 1 + numbers * (number_width + 1);
+  const size_t fixed = id_width_ + 1 + columns_.width();
   const size_t left = options_.width > fixed ? options_.width - fixed : 0;
   size_t wanted = max_name_width;
   if (grouped_)
@@ -161,14 +165,11 @@ void LedgerText::header() {
   line("");
 }
 
-void LedgerText::row(const std::string& id, const std::string& name, const Numbers& ns) {
-  std::string text = pad_left(id, id_width_) + " " + pad_right(name, name_width_);
-  for (size_t i = 0; i < numbers; ++i) {
-    std::string number =
-        " " + pad_left(percent_or_dash(ns[i], profile_.meta.duration_ns), number_width);
-    text += i == 4 ? options_.style.bold(number) : number;
-  }
-  out_ += text;
+void LedgerText::row(const std::string& id, const std::string& name, const LedgerNumbers& numbers) {
+  // A long name of a row without an id begins where ids are.
+  const size_t over = std::max(display_width(name), name_width_) - name_width_;
+  out_ += pad_left(id + " ", id_width_ + 1 - over) + pad_right(name, name_width_) +
+          columns_.row(numbers, profile_.meta.duration_ns, options_.style);
 }
 
 std::string LedgerText::id_of(const LedgerRow& row) const {
@@ -186,7 +187,8 @@ std::string LedgerText::name_of(const LedgerRow& row) const {
     return fitted(label.kthread ? "[" + comm + "]" : comm, name_width_);
   }
   // The end of a path says more than its beginning.
-  const bool path = options_.by == By::cgroup || options_.by == By::exe;
+  const bool path =
+      (options_.by == By::cgroup || options_.by == By::exe) && group.kind == GroupKind::member;
   const std::string name = party(row.group);
   return path ? fit_tail(name, name_width_, options_.unicode)
               : fit(name, name_width_, options_.unicode);
@@ -218,9 +220,7 @@ std::string LedgerText::tail_of(const LedgerRow& row) const {
 }
 
 void LedgerText::process_row(const LedgerRow& ledger_row) {
-  row(id_of(ledger_row), name_of(ledger_row),
-      {ledger_row.seems_ns, ledger_row.user_ns, ledger_row.own_ns, ledger_row.async_ns,
-       ledger_row.costs_ns(), ledger_row.stolen_ns});
+  row(id_of(ledger_row), name_of(ledger_row), numbers_of(ledger_row));
   line(tail_of(ledger_row));
 }
 
@@ -234,29 +234,28 @@ void LedgerText::table() {
                               : threads ? "PID/TID"
                                         : "PID",
                               id_width_) +
-                     " " + pad_right(name, name_width_);
-  for (const char* title : {"SEEMS", "USER", "OWN", "ASYNC", "COSTS", "STOLEN"})
-    head += " " + pad_left(title, number_width);
+                     " " + pad_right(name, name_width_) + columns_.titles();
   if (exe_width_ > 0) head += "  " + pad_right(grouped_ ? "WHAT" : "EXE", exe_width_);
   if (cgroup_width_ > 0) head += "  CGROUP";
   while (head.ends_with(' ')) head.pop_back();
+  if (const std::string upper = columns_.upper_titles(); !upper.empty())
+    line(options_.style.bold(std::string(id_width_ + 1 + name_width_, ' ') + upper));
   line(options_.style.bold(head));
 
   const size_t limit = options_.limit == 0 ? SIZE_MAX : options_.limit;
   size_t shown = 0;
   size_t hidden = 0;
-  Numbers rest{};
+  LedgerNumbers rest{};
   for (const LedgerRow& row : ledger_.processes) {
-    const bool zero = reads_zero(row.costs_ns() + row.stolen_ns, profile_.meta.duration_ns);
+    const bool zero =
+        reads_zero(row.costs_ns() + row.stolen_ns + row.by_servers_ns, profile_.meta.duration_ns);
     if (shown < limit && !zero) {
       process_row(row);
       ++shown;
       continue;
     }
     ++hidden;
-    const Numbers add = {row.seems_ns, row.user_ns,    row.own_ns,
-                         row.async_ns, row.costs_ns(), row.stolen_ns};
-    for (size_t i = 0; i < numbers; ++i) rest[i] += add[i];
+    add(rest, numbers_of(row));
   }
   if (hidden > 0) {
     row("", fitted("(" + std::to_string(hidden) + " more)", name_width_), rest);
@@ -266,36 +265,42 @@ void LedgerText::table() {
 }
 
 void LedgerText::special_rows() {
-  const auto special = [&](const std::string& name, uint64_t seems, uint64_t costs) {
-    if (seems == 0 && costs == 0) return;
-    row("", fitted(name, name_width_), {seems, 0, 0, 0, costs, 0});
+  const auto special = [&](const std::string& name, uint64_t seems, uint64_t costs,
+                           uint64_t for_others = 0, uint64_t by_servers = 0) {
+    if (seems == 0 && costs == 0 && by_servers == 0) return;
+    const bool squeezed = columns_.shows(LedgerColumn::with_servers);
+    row("", fitted(name, name_width_ + (squeezed ? id_width_ : 0)),
+        {seems, 0, 0, 0, costs, for_others, costs - for_others + by_servers, 0});
     line("");
   };
   special("kernel", ledger_.kernel_seems_ns, ledger_.kernel_ns);
   special("idle", ledger_.idle_seems_ns, ledger_.idle_ns);
   special("steal", ledger_.steal_seems_ns, ledger_.steal_ns);
-  special("other", ledger_.other_seems_ns, ledger_.other_ns);
+  special("other", ledger_.other_seems_ns, ledger_.other_ns, ledger_.other_for_others_ns,
+          ledger_.other_by_servers_ns);
   for (const auto& [reason, ns] : ledger_.unclaimed) {
     const bool unsampled = reason == "unsampled";
     special("unclaimed: " + reason, unsampled ? ledger_.unsampled_ns : 0, ns);
   }
-  Numbers total{ledger_.sampled_ns + ledger_.unsampled_ns, 0, 0, 0, ledger_.sum_ns(), 0};
-  for (const LedgerRow& row : ledger_.processes) {
-    total[1] += row.user_ns;
-    total[2] += row.own_ns;
-    total[3] += row.async_ns;
-    total[5] += row.stolen_ns;
-  }
+  total_row();
+  for (const std::string& text : columns_.legend(options_.by))
+    line(options_.style.dim("        " + text));
+}
+
+void LedgerText::total_row() {
+  LedgerNumbers total{};
+  for (const LedgerRow& row : ledger_.processes) add(total, numbers_of(row));
+  const auto of = [&](LedgerColumn column) -> uint64_t& {
+    return total[static_cast<size_t>(column)];
+  };
+  of(LedgerColumn::seems) = ledger_.sampled_ns + ledger_.unsampled_ns;
+  of(LedgerColumn::costs) = ledger_.sum_ns();
+  of(LedgerColumn::for_others) += ledger_.other_for_others_ns;
+  of(LedgerColumn::with_servers) = ledger_.sum_with_servers_ns();
   row("total",
       std::to_string(profile_.meta.cpus) + (options_.unicode ? " CPUs × 100%" : " CPUs x 100%"),
       total);
   line("");
-  line(options_.style.dim(
-      "        % of one CPU. SEEMS: on the CPU. COSTS: served = USER + OWN kernel +"));
-  const char* other = grouped_ ? " group" : options_.by == By::thread ? " thread" : "";
-  line(options_.style.dim(
-      "        ASYNC kernel. STOLEN: on the CPU while the kernel served another" +
-      std::string(other) + "."));
 }
 
 void LedgerText::flow_line(const Flow& flow) {
