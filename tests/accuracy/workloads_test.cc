@@ -2,8 +2,10 @@
 // Known truth: programs that do nothing but communicate, and a bystander that does nothing but
 // burn CPU. Whatever softirq time the network takes is for the former.
 
+#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "table.h"
 
@@ -71,9 +73,10 @@ TEST_F(AccuracyTest, TwoReceiversOfOnePort) {
   const int worker_one = worker_of(one);
   const int worker_two = worker_of(two);
   std::set<int> pinned = {one, two, worker_one, worker_two};
-  for (int i = 0; i < 8; ++i)
+  // So many that hardly ever all come to one of the two.
+  for (int i = 0; i < 16; ++i)
     pinned.insert(talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001", "--pps",
-                        live::in_guest() ? "500" : "20000"}));
+                        live::in_guest() ? "250" : "10000"}));
   const Observed seen =
       measure("UDP to one port of two", {{worker_one, worker_two}, hog_, pinned}, {98, 1},
               {.seconds = 10, .min_samples = 2500, .frequency_hz = 3989});
@@ -110,6 +113,10 @@ TEST_F(AccuracyTest, ReceiversWokenOnABusyCpu) {
   const int two = serve({"pk_udp", "recv", "--port", "7002"});
   talk({"pk_udp", "send", "--to", Pair::kServer4, "--port", "7001,7002", "--ratio", "3:1", "--pps",
         "4000"});
+  const uint64_t before = live::interrupts_had("RES");
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  if (live::interrupts_had("RES") < before + 10)
+    GTEST_SKIP() << "no CPU interrupts another for this";
   // The kernel wakes threads of its own there, too.
   const std::set<int> judged = {one, two, interrupted, hog_, live::kUnclaimed};
   const auto counts = [&judged](const live::Flow& f) {
@@ -139,6 +146,7 @@ class BystandersLossTest : public AccuracyTest {
 
   // Of a CPU, what a report has as its user time and what it really had, one run after the other.
   void compare(const char* scenario, const char* budget) {
+    if (live::is_below_pvm()) GTEST_SKIP() << "what an interrupt takes is not to be seen here";
     stage_.stop(hog_);
     const double alone = computed(live::must(testnet::run_command(compute()))).loops;
     const int receiver =

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/klog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -270,6 +271,28 @@ void expect_shares(const Report& report, const Shares& shares, double ends_at_le
         std::pair("unclaimed", shares.unclaimed)}) {
     testing::Test::RecordProperty(key, std::to_string(value));
   }
+}
+
+uint64_t interrupts_had(std::string_view kind) {
+  std::istringstream in(read_file("/proc/interrupts"));
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string name;
+    words >> name;
+    if (name != std::string(kind) + ":") continue;
+    uint64_t sum = 0;
+    for (uint64_t count = 0; words >> count;) sum += count;
+    return sum;
+  }
+  return 0;
+}
+
+bool is_below_pvm() {
+  constexpr int read_all = 3;
+  std::string log(1 << 20, '\0');
+  const int length = klogctl(read_all, log.data(), static_cast<int>(log.size()));
+  return length > 0 &&
+         std::string_view(log.data(), static_cast<size_t>(length)).contains("via PVM_HC_");
 }
 
 void skip_unless_able() {

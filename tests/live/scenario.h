@@ -136,6 +136,13 @@ class PairTest : public testing::Test {
   int hog_ = 0;
 };
 
+// How many interrupts of this kind all CPUs have had: a name of /proc/interrupts, such as "TLB".
+[[nodiscard]] uint64_t interrupts_had(std::string_view kind);
+
+// Whether this is a guest of a hypervisor in software, as the kernel's log says: what entering an
+// interrupt takes there the guest cannot see.
+[[nodiscard]] bool is_below_pvm();
+
 // Root, two CPUs, and a kernel that pkprof can record on; else the test is skipped, saying which.
 void skip_unless_able();
 
