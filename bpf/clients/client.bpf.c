@@ -9,9 +9,11 @@ struct workers_map workers SEC(".maps");
 struct clients_map clients SEC(".maps");
 struct flows_map flows SEC(".maps");
 struct ends_map ends SEC(".maps");
+struct awaited_map awaited SEC(".maps");
 
 /* Seeds that keep the kinds of clients apart. */
-enum { PK_SALT_CLIENT = 0x636c, PK_SALT_VIA = 0x7669, PK_SALT_REMOTE = 0x7265 };
+enum { PK_SALT_CLIENT = 0x636c, PK_SALT_VIA = 0x7669, PK_SALT_REMOTE = 0x7265,
+       PK_SALT_CALLED = 0x6361 };
 
 __u32 pk_client_now(void)
 {
@@ -110,6 +112,34 @@ static __noinline __u32 pk_client_by_way(__u32 behind, __u64 process)
 	return place;
 }
 
+__u32 pk_client_by_call(__u32 place, __u64 stack)
+{
+	struct pk_client *of = pk_client_at(place), *first, *client;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pk_key at = {};
+	__u32 fresh = 0, made;
+
+	if (!of || of->call)
+		return 0;
+	first = pk_client_at(of->first);
+	if (!first || first->process != pk_label_of(task))
+		return 0;
+	pk_current_syscall(task, &at);
+	made = pk_client_place(mix(mix(config.seed ^ PK_SALT_CALLED, place), mix(stack, at.syscall)) | 1, &fresh);
+	client = pk_client_at(made);
+	if (!fresh || !client)
+		return made;
+	client->process = of->process;
+	client->behind = of->behind;
+	client->first = of->first;
+	client->depth = of->depth;
+	client->exec_id = task->self_exec_id;
+	client->syscall = at.syscall;
+	client->compat = at.compat;
+	client->call = stack;
+	return made;
+}
+
 __u32 pk_client_of_message(struct pk_cpu *c)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -163,6 +193,14 @@ static __always_inline struct pk_flow *pk_flow_at(__u32 place)
 	return bpf_map_lookup_elem(&flows, &place);
 }
 
+/* Of a message that the current thread sends: the one that it is at, or this one. */
+static __always_inline __u64 pk_question_of(__u64 number)
+{
+	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
+
+	return worker && worker->client ? worker->question : number;
+}
+
 /* Where all places near are taken, the first goes: of its next message it is not known whose it is. */
 int pk_note_message(__u64 number, __u64 sender, __u32 client)
 {
@@ -186,6 +224,7 @@ int pk_note_message(__u64 number, __u64 sender, __u32 client)
 	flow->before = 0;
 	flow->several = 0;
 	flow->client = client;
+	flow->question = pk_question_of(number);
 	flow->window = window;
 	flow->number = number;
 	return 0;
@@ -196,6 +235,7 @@ found:
 		flow->sender = sender;
 	}
 	flow->client = client;
+	flow->question = pk_question_of(number);
 	flow->window = window;
 	return 0;
 }
@@ -209,6 +249,19 @@ __u32 pk_noted_message(__u64 number)
 		flow = pk_flow_at((__u32)(number >> 32) + i);
 		if (flow && flow->number == number)
 			return flow->several || flow->window != window ? 0 : flow->client;
+	}
+	return 0;
+}
+
+__u64 pk_noted_question(__u64 number)
+{
+	struct pk_flow *flow;
+	__u32 i;
+
+	for (i = 0; i < PK_NEAR; i++) {
+		flow = pk_flow_at((__u32)(number >> 32) + i);
+		if (flow && flow->number == number)
+			return flow->question;
 	}
 	return 0;
 }

@@ -44,6 +44,7 @@ enum { PK_HELD = 3, PK_TOGETHER = 4 };
 /* A thread at work. What two threads write to one place is lost: it works for itself then. */
 struct pk_worker {
 	__u64 thread;  /* which one: its number and its start */
+	__u64 question; /* number of the first connection of the way that .client's message came; 0: not known */
 	__u32 client;  /* for which it works; 0: for itself */
 	__u32 own;     /* its process, as a client of others; 0: not looked for yet */
 	__u32 way;     /* .client by way of its process; 0: not looked for yet */
@@ -71,6 +72,7 @@ struct pk_flow {
 	__u64 number; /* 0: the place is free */
 	__u64 sender; /* the socket that sent it, */
 	__u64 before; /* and the one that was it before that */
+	__u64 question; /* see pk_worker */
 	__u32 client;
 	__u32 window;  /* of the hooks in which this was noted */
 	__u32 several; /* sockets send by turns under this number: two networks have the same addresses */
@@ -82,6 +84,7 @@ enum pk_role { PK_ROLE_UNKNOWN = 0, PK_ROLE_ACTIVE, PK_ROLE_PASSIVE };
 /* A socket, as one end of a connection. */
 struct pk_end {
 	__u64 flow;   /* number of the connection's pk_flow; 0: each message has one of its own */
+	__u64 question; /* with .client */
 	__u32 client; /* for which the sender worked when it sent last; active ends only */
 	__u32 window; /* of the hooks in which what is here was noted, but for .remote */
 	__u32 remote; /* the client at the other end, if that is on another machine */
@@ -115,6 +118,19 @@ struct flows_map {
 	__type(value, struct pk_flow);
 };
 
+/* A server's sample, up to when the client takes the answer: the client's call is known then. */
+struct pk_awaited {
+	__u64 question; /* 0: the place is free */
+	struct pk_held sample;
+};
+
+struct awaited_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* PK_AWAITED */
+	__type(key, __u32);
+	__type(value, struct pk_awaited);
+};
+
 struct ends_map {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -126,10 +142,12 @@ extern struct workers_map workers SEC(".maps");
 extern struct clients_map clients SEC(".maps");
 extern struct flows_map flows SEC(".maps");
 extern struct ends_map ends SEC(".maps");
+extern struct awaited_map awaited SEC(".maps");
 
 static __always_inline void pk_begin_worker(struct pk_worker *worker, __u64 thread)
 {
 	worker->client = 0;
+	worker->question = 0;
 	worker->own = 0;
 	worker->way = 0;
 	worker->arrived = 0;
@@ -167,6 +185,16 @@ static __always_inline struct pk_worker *pk_worker_of(struct task_struct *task, 
 	return worker;
 }
 
+/* The place of a sample that may wait for this connection's answer. */
+static __always_inline struct pk_awaited *pk_awaited_at(__u64 question, __u32 i)
+{
+	__u32 place = ((__u32)(question >> 32) + i) & (PK_AWAITED - 1);
+
+	if (!config.clients) /* and there is no map */
+		return NULL;
+	return bpf_map_lookup_elem(&awaited, &place);
+}
+
 /* NULL: without clients. */
 static __always_inline struct pk_client *pk_client_at(__u32 place)
 {
@@ -176,11 +204,13 @@ static __always_inline struct pk_client *pk_client_at(__u32 place)
 	return bpf_map_lookup_elem(&clients, &place);
 }
 
-static __always_inline void pk_works_for(struct pk_worker *worker, __u32 client, __u8 rule)
+static __always_inline void pk_works_for(struct pk_worker *worker, __u32 client, __u8 rule,
+					 __u64 question)
 {
 	if (worker->client != client)
 		worker->way = 0;
 	worker->client = client;
+	worker->question = question;
 	worker->rule = rule;
 }
 
@@ -200,18 +230,33 @@ __u32 pk_client_of_sample(__u32 user);
 /* A sample of the thread that is at work now was counted under this key. */
 int pk_hold_sample(struct pk_key *key, __u64 ns, __u32 samples);
 
+/* Of this sample, the client's call is to be known. */
+int pk_await_call(struct pk_key *key, __u64 ns, __u32 samples);
+
+/*
+ * The current process has taken an answer over this connection; `stack` is the number of its user
+ * stack. Samples that waited for that have their call.
+ */
+int pk_give_calls(struct pk_cpu *c, __u64 question, __u64 stack);
+
 /*
  * The current thread takes what a client has sent, or answers it: samples since the last time it did
  * may be this one's.
  */
-int pk_client_takes(struct pk_cpu *c, __u32 client, __u8 rule);
-int pk_client_answers(struct pk_cpu *c, __u32 client);
+int pk_client_takes(struct pk_cpu *c, __u32 client, __u8 rule, __u64 question);
+int pk_client_answers(struct pk_cpu *c, __u32 client, __u64 question);
 
 /* For whom a message is that the current thread sends: a client's place. 0: there is no more room. */
 __u32 pk_client_of_message(struct pk_cpu *c);
 
 /* The current process, `label`, as a party: where it works for a client, with that (PK_AT_WORK). */
 __u64 pk_label_at_work(struct pk_cpu *c, __u64 label);
+
+/*
+ * The same client, at this call: of the current process, which is to be it. 0: it is another, or there
+ * is no more room.
+ */
+__u32 pk_client_by_call(__u32 place, __u64 stack);
 
 /* The client at an address of another machine, which lies there in the kernel's memory. */
 __u32 pk_remote_client(__u64 address, __u32 family, __u32 port);
@@ -222,5 +267,6 @@ int pk_count_request(struct pk_cpu *c);
 /* Notes, and finds, for whom the last message was. `sender`: its socket. */
 int pk_note_message(__u64 flow, __u64 sender, __u32 client);
 __u32 pk_noted_message(__u64 flow);
+__u64 pk_noted_question(__u64 flow);
 
 #endif

@@ -233,7 +233,7 @@ static __always_inline bool pk_takes_aside(struct pk_worker *worker)
 	return worker->client && (long)regs->orig_ax < 0;
 }
 
-int pk_client_takes(struct pk_cpu *c, __u32 client, __u8 rule)
+int pk_client_takes(struct pk_cpu *c, __u32 client, __u8 rule, __u64 question)
 {
 	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), true);
 	bool other;
@@ -255,12 +255,12 @@ int pk_client_takes(struct pk_cpu *c, __u32 client, __u8 rule)
 		if (other)
 			pk_add_between(worker, &worker->between_takes, user);
 	}
-	pk_works_for(worker, client, rule);
+	pk_works_for(worker, client, rule, question);
 	worker->last = PK_EVENT_TAKES;
 	return 0;
 }
 
-int pk_client_answers(struct pk_cpu *c, __u32 client)
+int pk_client_answers(struct pk_cpu *c, __u32 client, __u64 question)
 {
 	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
 	__u32 which = PK_MOVE_SENDING, user;
@@ -283,7 +283,52 @@ int pk_client_answers(struct pk_cpu *c, __u32 client)
 	pk_note_alone(worker, 1);
 	pk_is_answered(worker, client);
 	if (client != worker->client)
-		pk_works_for(worker, client, PK_CLIENT_REPLIED);
+		pk_works_for(worker, client, PK_CLIENT_REPLIED, question);
 	worker->last = PK_EVENT_ANSWERS;
+	return 0;
+}
+
+/* Where all places near are taken, the first goes: its sample stays without a call. */
+int pk_await_call(struct pk_key *key, __u64 ns, __u32 samples)
+{
+	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
+	struct pk_awaited *at = NULL, *one;
+	__u32 i;
+
+	if (!key || !worker || !worker->question ||
+	    (key->client & PK_CLIENT_PLACE) != worker->client)
+		return 0;
+	for (i = 0; i < PK_NEAR; i++) {
+		one = pk_awaited_at(worker->question, PK_NEAR - 1 - i);
+		if (one && (!one->question || i == PK_NEAR - 1 || !at))
+			at = one;
+	}
+	if (!at)
+		return 0;
+	at->question = 0;
+	at->sample.key = *key;
+	at->sample.ns = ns;
+	at->sample.samples = samples;
+	at->question = worker->question;
+	return 0;
+}
+
+int pk_give_calls(struct pk_cpu *c, __u64 question, __u64 stack)
+{
+	struct pk_awaited *one;
+	__u32 i, client, call;
+
+	if (!c || !stack)
+		return 0;
+	for (i = 0; i < PK_NEAR; i++) {
+		one = pk_awaited_at(question, i);
+		if (!one || one->question != question)
+			continue;
+		client = one->sample.key.client;
+		call = pk_client_by_call(client & PK_CLIENT_PLACE, stack);
+		if (call)
+			pk_move_sample(c, &one->sample, call | (client & ~PK_CLIENT_PLACE));
+		one->question = 0;
+	}
 	return 0;
 }

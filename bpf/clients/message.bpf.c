@@ -85,14 +85,18 @@ int BPF_PROG(pk_client_arrives, struct sk_buff *skb)
 	struct pk_cpu *c = pk_hook(PK_HOOKS_CLIENTS);
 	__u64 sender = pk_plain(c, skb->sk);
 	struct pk_worker *worker;
+	__u64 number;
 
 	if (!sender || BPF_CORE_READ((struct sock *)sender, __sk_common.skc_family) != AF_UNIX)
 		return 0;
 	worker = pk_worker_of(bpf_get_current_task_btf(), true);
 	if (!worker)
 		return 0;
-	worker->arrived = pk_noted_message(pk_sock_object(sender));
-	return worker->arrived ? pk_client_takes(c, worker->arrived, PK_CLIENT_TAKEN) : 0;
+	number = pk_sock_object(sender);
+	worker->arrived = pk_noted_message(number);
+	if (!worker->arrived)
+		return 0;
+	return pk_client_takes(c, worker->arrived, PK_CLIENT_TAKEN, pk_noted_question(number));
 }
 
 /* Unix sockets: the message is in the other's hands already, and may be taken before this. */

@@ -4,7 +4,9 @@
 #define PKPROF_MESSAGE_BPF_H
 
 #include "clients/client.bpf.h"
+#include "core/hook.bpf.h"
 #include "core/run.bpf.h"
+#include "who/count.bpf.h"
 #include "who/object.bpf.h"
 
 enum { PK_SALT_FLOW = 0x666c };
@@ -117,13 +119,16 @@ static __always_inline void pk_answers(struct pk_cpu *c, struct pk_end *end)
 	if (!end->flow || !pk_worker_of(bpf_get_current_task_btf(), false))
 		return;
 	client = pk_noted_message(end->flow);
-	pk_client_answers(c, client ? client : end->remote);
+	pk_client_answers(c, client ? client : end->remote, client ? pk_noted_question(end->flow) : 0);
 }
 
 /* A question: its answer brings back whom it was asked for. */
 static __always_inline void pk_asks(struct pk_end *end)
 {
+	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
+
 	end->client = pk_client_now();
+	end->question = worker && worker->client ? worker->question : 0;
 }
 
 /*
@@ -193,8 +198,37 @@ static __always_inline __u32 pk_remote_end(struct pk_cpu *c, struct sock *sk)
 	return pk_is_loopback(remote) ? 0 : pk_remote_client(at, family, port);
 }
 
+/* A client takes an answer: the call by which it does so is the one that its server has worked for. */
+static __noinline int pk_take_call(struct pk_cpu *c, void *ctx, __u64 question)
+{
+	struct pk_scratch *s;
+	__u32 one = 1;
+
+	if (!c || pk_serving_softirq(c) || !pk_enter(c))
+		return 0;
+	s = bpf_map_lookup_elem(&scratch, &one);
+	if (s)
+		pk_give_calls(c, question, pk_user_stack(c, ctx, &s->stack));
+	pk_leave(c);
+	return 0;
+}
+
+static __always_inline void pk_answer_comes(struct pk_cpu *c, void *ctx, __u64 question)
+{
+	struct pk_awaited *one;
+	__u32 i;
+
+	for (i = 0; i < PK_NEAR; i++) {
+		one = pk_awaited_at(question, i);
+		if (one && one->question == question) {
+			pk_take_call(c, ctx, question);
+			return;
+		}
+	}
+}
+
 /* The current process takes what came over this socket. */
-static __always_inline void pk_takes_message(struct pk_cpu *c, struct sock *sk)
+static __always_inline void pk_takes_message(struct pk_cpu *c, void *ctx, struct sock *sk)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u16 family = sk->__sk_common.skc_family;
@@ -210,11 +244,11 @@ static __always_inline void pk_takes_message(struct pk_cpu *c, struct sock *sk)
 		return;
 	if (end->role == PK_ROLE_ACTIVE) { /* an answer: to what it was asked for */
 		client = end->client;
-		pk_client_takes(c, client & PK_CLIENT_PLACE, client >> PK_CLIENT_RULE_SHIFT);
-		return;
+		pk_client_takes(c, client & PK_CLIENT_PLACE, client >> PK_CLIENT_RULE_SHIFT,
+				end->question);
+		return pk_answer_comes(c, ctx, end->flow ? end->flow : pk_sock_object(pk_plain(c, sk)));
 	}
 	client = end->flow ? pk_noted_message(end->flow) : worker->arrived;
-	worker->arrived = 0;
 	if (sk->sk_protocol == IPPROTO_UDP && family != AF_UNIX) {
 		client = end->next & PK_CLIENT_PLACE;
 		end->next = pk_next_datagram(c, pk_plain(c, sk));
@@ -225,8 +259,10 @@ static __always_inline void pk_takes_message(struct pk_cpu *c, struct sock *sk)
 		client = end->remote;
 	}
 	/* Whose it is is not known: still that of whoever woke it for this. */
-	if (client || worker->rule != PK_CLIENT_WOKEN)
-		pk_client_takes(c, client, PK_CLIENT_TAKEN);
+	if (!worker->arrived && (client || worker->rule != PK_CLIENT_WOKEN))
+		pk_client_takes(c, client, PK_CLIENT_TAKEN,
+				client && end->flow ? pk_noted_question(end->flow) : 0);
+	worker->arrived = 0;
 	/* Of a stream, what comes between two answers is one request. */
 	if (client && (!end->taken || sk->sk_type == SOCK_DGRAM))
 		pk_count_request(c);

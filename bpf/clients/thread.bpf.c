@@ -95,6 +95,14 @@ static __always_inline __u32 pk_client_of_waker(struct pk_cpu *c, struct task_st
 	return pk_client_of_message(c);
 }
 
+/* What the current thread is at, as a connection's number. */
+static __always_inline __u64 pk_question_now(void)
+{
+	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
+
+	return worker && worker->client ? worker->question : 0;
+}
+
 /* Whether the work that comes to this process is its own. */
 static __always_inline bool pk_is_own(struct task_struct *task, __u32 place)
 {
@@ -127,7 +135,7 @@ int BPF_PROG(pk_client_wakes, struct task_struct *woken)
 	worker = pk_worker_of(woken, client);
 	if (!worker || (!client && waits == PK_WAITS_PIPE))
 		return 0;
-	pk_works_for(worker, client, client ? PK_CLIENT_WOKEN : 0);
+	pk_works_for(worker, client, client ? PK_CLIENT_WOKEN : 0, client ? pk_question_now() : 0);
 	worker->last = PK_EVENT_WOKEN;
 	worker->held = 0;
 	worker->together = 0;
@@ -144,6 +152,6 @@ int BPF_PROG(pk_client_forks, struct task_struct *parent, struct task_struct *ch
 		return 0;
 	of_child = pk_worker_of(child, true);
 	if (of_child)
-		pk_works_for(of_child, of_parent->client, of_parent->rule);
+		pk_works_for(of_child, of_parent->client, of_parent->rule, of_parent->question);
 	return 0;
 }

@@ -21,7 +21,7 @@ int BPF_PROG(pk_sock_recv_length, struct sock *sk, int ret)
 		return 0;
 	}
 	if (config.clients && ret > 0 && !pk_is_tcp(sk))
-		pk_takes_message(c, sk);
+		pk_takes_message(c, ctx, sk);
 	return pk_socket_taken(c, ctx, sk);
 }
 
@@ -32,7 +32,7 @@ int BPF_PROG(pk_tcp_rcv_space_adjust, struct sock *sk)
 	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 
 	if (config.clients)
-		pk_takes_message(c, sk);
+		pk_takes_message(c, ctx, sk);
 	return pk_socket_taken(c, ctx, sk);
 }
 
@@ -45,7 +45,7 @@ int BPF_PROG(pk_sock_recvmsg, struct socket *sock, void *msg, int flags, int ret
 	if (ret == -EAGAIN)
 		return 0;
 	if (config.clients && ret > 0 && !pk_is_tcp(sock->sk))
-		pk_takes_message(c, sock->sk);
+		pk_takes_message(c, ctx, sock->sk);
 	return pk_socket_taken(c, ctx, sock->sk);
 }
 

@@ -190,6 +190,7 @@ static __noinline int pk_sample_own(struct pk_cpu *c, struct bpf_perf_event_data
 		return pk_count(c, key, charge->ns, charge->samples);
 	key->client = pk_client_of_sample(charge->kind == PK_USER);
 	pk_count(c, key, charge->ns, charge->samples);
+	pk_await_call(key, charge->ns, charge->samples);
 	return pk_hold_sample(key, charge->ns, charge->samples);
 }
 

@@ -13,6 +13,7 @@ enum {
 	PK_CLIENTS = 1 << 16, /* places; a power of two */
 	PK_WORKERS = 1 << 15, /* threads by the low bits of their number */
 	PK_FLOWS = 1 << 16,   /* messages' notes by the low bits of theirs */
+	PK_AWAITED = 1 << 10, /* servers' samples that wait for their clients to take the answer */
 	PK_CLIENT_RULE_SHIFT = 28,
 	PK_CLIENT_PLACE = (1 << PK_CLIENT_RULE_SHIFT) - 1,
 	PK_CLIENT_DEPTH = 6, /* servers that pass on one after the other; beyond, the way is cut */
@@ -40,7 +41,13 @@ struct pk_client {
 	/* Of its messages that were handled by themselves, by threads that take several together. */
 	__u32 alone;
 	__u32 alone_samples;
+	/* Where its number stands for one of a client's calls: what the client was at when it took the answer. */
+	__u64 call;    /* number of a user stack; 0: no certain one */
+	__u32 exec_id; /* which program image that belongs to, see pk_label */
+	__u16 syscall; /* PK_NO_SYSCALL */
+	__u8 compat;
+	__u8 pad;
 };
-static_assert(sizeof(struct pk_client) == 56, "pk_client has no hidden padding");
+static_assert(sizeof(struct pk_client) == 72, "pk_client has no hidden padding");
 
 #endif

@@ -114,13 +114,14 @@ void KernelObject::tell_clients() {
   pkprof_bpf* s = skeleton.get();
   s->rodata->config.clients = options.clients;
   if (!options.clients) {
-    for (bpf_map* map : {s->maps.workers, s->maps.clients, s->maps.flows, s->maps.ends})
+    for (bpf_map* map : {s->maps.workers, s->maps.clients, s->maps.flows, s->maps.ends, s->maps.awaited})
       bpf_map__set_autocreate(map, false);
     return;
   }
   bpf_map__set_max_entries(s->maps.workers, PK_WORKERS);
   bpf_map__set_max_entries(s->maps.clients, PK_CLIENTS);
   bpf_map__set_max_entries(s->maps.flows, PK_FLOWS);
+  bpf_map__set_max_entries(s->maps.awaited, PK_AWAITED);
 }
 
 void KernelObject::tell_facts(const KernelFacts& facts) {
