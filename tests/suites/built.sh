@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What needs no quiet machine: unit and golden tests, the page, readers, packages, the tutorial.
+# What needs no quiet machine: unit and golden tests, the page, readers, packages, the tutorials.
 
 # One process for half of them: to start one for each takes longer than they do.
 suite_unit() {
@@ -80,7 +80,7 @@ suite_readers() {
   run_node readers readers.test.mjs
 }
 
-# What docs/TUTORIAL.md tells its reader to do, and what he is to see.
+# What docs/TUTORIAL.md and docs/tutorial tell their reader to do, and what he is to see.
 suite_tutorial() {
   if ! "$bin/pkprof" doctor --json >/dev/null 2>&1; then
     skip tutorial "pkprof doctor says that it cannot record here"
