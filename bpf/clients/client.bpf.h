@@ -25,7 +25,8 @@ enum { PK_NEAR = 4, PK_CLIENT_NEAR = 16 };
 enum pk_waits {
 	PK_WAITS_NOT = 0,
 	PK_WAITS_WORK, /* for whatever comes next, from whoever wakes it */
-	PK_WAITS_PIPE, /* for what is written to a pipe */
+	PK_WAITS_MANY, /* the same, but messages among it say themselves whose they are */
+	PK_WAITS_PIPE, /* for what is written to a pipe, or sent to a queue: by whoever wakes it */
 };
 
 /* What a thread did last, as far as that tells whom it works for. */

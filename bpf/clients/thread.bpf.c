@@ -37,6 +37,7 @@ enum {
 	FUTEX_CMD_MASK = 0x7f,
 	S_IFMT = 0170000,
 	S_IFIFO = 0010000,
+	PK_GENERATIONS = 6,
 };
 
 static __always_inline bool pk_is_pipe(struct task_struct *task, __u64 fd)
@@ -61,22 +62,43 @@ static __always_inline __u8 pk_waits_for(struct task_struct *task)
 		return pk_is_pipe(task, regs->di) ? PK_WAITS_PIPE : PK_WAITS_NOT;
 	case SYS_FUTEX:
 		return (regs->si & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET ? PK_WAITS_WORK : PK_WAITS_NOT;
+	case SYS_FUTEX_WAITV:
+		return PK_WAITS_WORK;
+	case SYS_MSGRCV:
+	case SYS_MQ_TIMEDRECEIVE:
+		return PK_WAITS_PIPE;
 	case SYS_POLL:
 	case SYS_SELECT:
 	case SYS_ACCEPT:
-	case SYS_MSGRCV:
 	case SYS_EPOLL_WAIT:
-	case SYS_MQ_TIMEDRECEIVE:
 	case SYS_PSELECT6:
 	case SYS_PPOLL:
 	case SYS_EPOLL_PWAIT:
 	case SYS_ACCEPT4:
 	case SYS_IO_URING_ENTER:
 	case SYS_EPOLL_PWAIT2:
-	case SYS_FUTEX_WAITV:
-		return PK_WAITS_WORK;
+		return PK_WAITS_MANY;
 	}
 	return PK_WAITS_NOT;
+}
+
+/*
+ * Whether a process was begun by another, or by one that that has begun: what it writes is an answer, as
+ * of a shell's $(command). And pkprof lets go whom it has begun: nobody works for it therefore.
+ */
+static __always_inline bool pk_has_begun(struct task_struct *begun, struct task_struct *writer)
+{
+	struct task_struct *parent = writer;
+	int i, tgid = begun->tgid;
+
+	if (pk_process_of(writer) == self)
+		return true;
+	for (i = 0; i < PK_GENERATIONS; i++) {
+		parent = BPF_CORE_READ(parent, real_parent);
+		if (BPF_CORE_READ(parent, tgid) == tgid)
+			return true;
+	}
+	return false;
 }
 
 /* The client that the current thread wakes others for; 0: none. */
@@ -88,10 +110,15 @@ static __always_inline __u32 pk_client_of_waker(struct pk_cpu *c, struct task_st
 	if (pk_in_interrupt(c) || task->flags & PF_KTHREAD)
 		return 0;
 	worker = pk_worker_of(task, false);
-	if (waits == PK_WAITS_WORK && (!worker || !worker->client))
+	if (waits != PK_WAITS_PIPE && (!worker || !worker->client))
 		return 0;
 	if (worker && task->tgid == woken->tgid)
 		return worker->client;
+	/* What another process sends there is a message, or an answer. */
+	if (waits == PK_WAITS_MANY)
+		return 0;
+	if (waits == PK_WAITS_PIPE && pk_has_begun(woken, task))
+		return 0;
 	return pk_client_of_message(c);
 }
 

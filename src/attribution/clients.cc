@@ -61,6 +61,17 @@ void Clients::tell_requests(Profile& profile, const std::function<bool(uint64_t)
   }
 }
 
+uint64_t Clients::process_of(uint32_t client) const {
+  const uint32_t place = client & PK_CLIENT_PLACE;
+  if (place >= table_.size() || table_[place].first >= table_.size()) return 0;
+  return table_[table_[place].first].process;
+}
+
+const pk_client* Clients::call_of(uint32_t client) const {
+  const uint32_t place = client & PK_CLIENT_PLACE;
+  return place < table_.size() && table_[place].call ? &table_[place] : nullptr;
+}
+
 ClientId Clients::tell(Profile& profile, uint32_t client) const {
   const uint32_t place = client & PK_CLIENT_PLACE;
   const uint32_t rule = client >> PK_CLIENT_RULE_SHIFT;

@@ -25,6 +25,12 @@ class Clients {
   // How many requests there were since the last time, of servers that are `selected`, by label.
   void tell_requests(Profile& profile, const std::function<bool(uint64_t)>& selected);
 
+  // The call by which a client took its answer; nullptr where that is not known. `client`: as
+  // below.
+  [[nodiscard]] const pk_client* call_of(uint32_t client) const;
+  // The label of the client itself, at the beginning of its way.
+  [[nodiscard]] uint64_t process_of(uint32_t client) const;
+
   // `client`: pk_key.client. None for what is in no table.
   ClientId tell(Profile& profile, uint32_t client) const;
 

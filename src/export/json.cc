@@ -62,7 +62,9 @@ Json mapping_to_json(const Mapping& mapping) {
 }
 
 Json client_to_json(const Client& client) {
-  return {{"label", client.label}, {"via", client.via}, {"rule", to_string(client.rule)}};
+  Json to = {{"label", client.label}, {"via", client.via}, {"rule", to_string(client.rule)}};
+  if (client.call) to["call"] = client.call;  // a stack
+  return to;
 }
 
 Json sample_to_json(const Profile& profile, const Profile::Sample& sample) {

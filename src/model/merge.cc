@@ -38,11 +38,6 @@ struct Numbers {
 Numbers add_tables(Profile& to, const Profile& from, const NameOfFrame& name_of) {
   Numbers numbers;
   for (const Label& label : from.labels()) numbers.labels.push_back(to.label(label));
-  for (Client client : from.clients()) {
-    client.label = numbers.labels[client.label];
-    for (LabelId& via : client.via) via = numbers.labels[via];
-    numbers.clients.push_back(to.client(client));
-  }
   for (const Mapping& mapping : from.mappings()) numbers.mappings.push_back(to.mapping(mapping));
   for (Frame frame : from.frames()) {
     const auto name = name_of ? name_of(frame) : std::nullopt;
@@ -56,6 +51,12 @@ Numbers add_tables(Profile& to, const Profile& from, const NameOfFrame& name_of)
     frames.clear();
     for (const FrameId frame : from.frames_of(id)) frames.push_back(numbers.frames[frame]);
     numbers.stacks.push_back(to.stack(frames));
+  }
+  for (Client client : from.clients()) {
+    client.label = numbers.labels[client.label];
+    for (LabelId& via : client.via) via = numbers.labels[via];
+    client.call = numbers.stacks[client.call];
+    numbers.clients.push_back(to.client(client));
   }
   return numbers;
 }

@@ -181,7 +181,7 @@ ClientId Profile::client(const Client& client) {
                              client.via.size() * sizeof(LabelId));
   const uint64_t hash = hash_words(
       hash_seed(), {static_cast<uint64_t>(client.label) << 8 | static_cast<uint64_t>(client.rule),
-                    hash_bytes(hash_seed(), via)});
+                    hash_bytes(hash_seed(), via), client.call});
   return intern(clients_, client_index_, hash, client);
 }
 

@@ -134,6 +134,7 @@ struct Client {
   LabelId label = 0;
   std::vector<LabelId> via;
   ClientRule rule = ClientRule::taken;
+  StackId call = 0;  // the client's own, when it took the answer; 0: not known
   bool operator==(const Client&) const = default;
 };
 

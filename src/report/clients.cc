@@ -81,6 +81,8 @@ Profile charged_to_clients(const Profile& profile) {
     stack.assign(frames.begin(), frames.end());
     stack.push_back(
         to.frame({.kind = FrameKind::pseudo, .function = to.string("served by " + server.name())}));
+    const auto call = to.frames_of(to.clients()[key.client].call);
+    stack.insert(stack.end(), call.begin(), call.end());
     key.stack = to.stack(stack);
     key.source = to.string("server:" + server.comm);
     key.served = to.clients()[key.client].label;

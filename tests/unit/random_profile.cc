@@ -40,14 +40,6 @@ LabelId random_label(Profile& profile, std::mt19937_64& random) {
                         .reason = random() % 4 == 0 ? random_text(random) : ""});
 }
 
-ClientId random_client(Profile& profile, std::mt19937_64& random) {
-  if (random() % 2 == 0) return 0;
-  Client client{.label = random_label(profile, random),
-                .rule = static_cast<ClientRule>(1 + random() % (client_rule_count - 1))};
-  for (size_t i = random() % 3; i > 0; --i) client.via.push_back(random_label(profile, random));
-  return profile.client(client);
-}
-
 FrameId random_frame(Profile& profile, std::mt19937_64& random) {
   Frame frame{.kind = static_cast<FrameKind>(random() % 3)};
   if (random() % 3 != 0)
@@ -58,6 +50,19 @@ FrameId random_frame(Profile& profile, std::mt19937_64& random) {
   frame.file = profile.string(random_text(random));
   if (random() % 2 != 0) frame.line = static_cast<uint32_t>(random());
   return profile.frame(frame);
+}
+
+ClientId random_client(Profile& profile, std::mt19937_64& random) {
+  if (random() % 2 == 0) return 0;
+  Client client{.label = random_label(profile, random),
+                .rule = static_cast<ClientRule>(1 + random() % (client_rule_count - 1))};
+  for (size_t i = random() % 3; i > 0; --i) client.via.push_back(random_label(profile, random));
+  if (random() % 3 == 0) {
+    std::vector<FrameId> frames(1 + random() % 5);
+    for (FrameId& frame : frames) frame = random_frame(profile, random);
+    client.call = profile.stack(frames);
+  }
+  return profile.client(client);
 }
 
 }  // namespace

@@ -184,8 +184,10 @@ void timeline_from_json(const Json& from, MetaComment& to) {
   }
 }
 
-Json client_to_json(const Client& client) {
-  return Json::array({client.label, to_string(client.rule), client.via});
+Json client_to_json(const Client& client, const std::vector<uint64_t>& call) {
+  Json to = Json::array({client.label, to_string(client.rule), client.via});
+  if (!call.empty()) to.push_back(call);
+  return to;
 }
 
 // The first is none, which the file does not have.
@@ -197,14 +199,23 @@ void clients_from_json(const Json& from, MetaComment& to) {
     return static_cast<LabelId>(n);
   };
   to.clients.emplace_back();
+  to.calls.emplace_back();
+  size_t frames = 0;
   for (const Json& entry : get_array(from, "clients")) {
-    if (!entry.is_array() || entry.size() != 3 || !entry[2].is_array() || entry[2].size() > max_way)
-      throw BadComment{"clients is not made of label, rule and way"};
+    if (!entry.is_array() || entry.size() < 3 || entry.size() > 4 || !entry[2].is_array() ||
+        entry[2].size() > max_way || !entry.back().is_array())
+      throw BadComment{"clients is not made of label, rule, way and call"};
     const auto rule = client_rule_from_string(text_of(entry[1], "a client's rule"));
     if (!rule) throw BadComment{"a client by an unknown rule; use a newer pkprof"};
     Client client{.label = label(entry[0]), .rule = *rule};
     for (const Json& via : entry[2]) client.via.push_back(label(via));
     to.clients.push_back(std::move(client));
+    std::vector<uint64_t>& call = to.calls.emplace_back();
+    if (entry.size() < 4) continue;
+    frames += entry[3].size();
+    if (frames > max_stack_frames) throw BadComment{"the calls of clients are too many"};
+    for (const Json& location : entry[3])
+      call.push_back(number_of(location, "a location of a call", UINT64_MAX));
   }
 }
 
@@ -312,7 +323,7 @@ std::string encode_comment(const MetaComment& comment) {
       vaddrs.push_back(Json::array({mapping, vaddr}));
   }
   for (size_t i = 1; i < comment.clients.size(); ++i)
-    to["clients"].push_back(client_to_json(comment.clients[i]));
+    to["clients"].push_back(client_to_json(comment.clients[i], comment.calls[i]));
   for (const auto& [server, client, count] : comment.requests)
     to["requests"].push_back(Json::array({server, client, count}));
   if (!comment.timeline.empty()) {

@@ -39,6 +39,7 @@ class Decoder {
     find_values();
     build_mappings();
     build_frames();
+    build_clients();
     // Not blindly what the file says: its samples may all be the same one.
     profile_.reserve(std::min(file_.samples.size(), size_t{1} << 20));
     for (const protozero::data_view sample : file_.samples) add_sample(sample);
@@ -52,6 +53,7 @@ class Decoder {
   void build_frames();
   void add_sample(protozero::data_view sample);
   [[nodiscard]] bool is_no_stack(const Frame& frame) const;
+  void build_clients();
   StackId stack_of_sample();
   SampleValue value_of_sample();
   SampleKey key_of_sample();
@@ -108,13 +110,6 @@ void Decoder::read_comment() {
     label_names_.insert(hash, static_cast<uint32_t>(i));
     labels_.push_back(profile_.label(comment_.labels[i]));
   }
-  for (Client client : comment_.clients) {
-    client.label = labels_[client.label];
-    for (LabelId& via : client.via) via = labels_[via];
-    clients_.push_back(profile_.client(client));
-  }
-  for (const auto& [server, client, count] : comment_.requests)
-    profile_.requests[{labels_[server], clients_[client]}] = count;
   std::vector<StringId> sources;
   sources.reserve(comment_.timeline_sources.size());
   for (const std::string& source : comment_.timeline_sources)
@@ -195,6 +190,20 @@ void Decoder::build_frames() {
   }
   for (const Frame& frame : frames)
     frame_ids_.push_back(is_no_stack(frame) ? unknown : profile_.frame(frame));
+}
+
+// Once frames are there.
+void Decoder::build_clients() {
+  for (size_t i = 0; i < comment_.clients.size(); ++i) {
+    Client client = comment_.clients[i];
+    client.label = labels_[client.label];
+    for (LabelId& via : client.via) via = labels_[via];
+    sample_locations_ = comment_.calls[i];
+    client.call = stack_of_sample();
+    clients_.push_back(profile_.client(client));
+  }
+  for (const auto& [server, client, count] : comment_.requests)
+    profile_.requests[{labels_[server], clients_[client]}] = count;
 }
 
 bool Decoder::is_no_stack(const Frame& frame) const {

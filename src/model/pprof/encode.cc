@@ -282,6 +282,10 @@ std::string Encoder::comment() const {
     if (vaddr != no_vaddr) comment.vaddrs.push_back({i + 1, vaddr});
   }
   comment.clients = profile_.clients();
+  for (const Client& client : comment.clients) {
+    std::vector<uint64_t>& call = comment.calls.emplace_back();
+    for (const FrameId frame : profile_.frames_of(client.call)) call.push_back(frame + 1);
+  }
   for (const auto& [pair, count] : profile_.requests)
     comment.requests.push_back({pair.first, pair.second, count});
   for (const auto& [thread, name] : profile_.thread_names())
