@@ -27,6 +27,16 @@ static __noinline int pk_thread_takes(struct pk_cpu *c, __u64 object)
 	return pk_attribute(c, object, &who);
 }
 
+/* What else is done for this socket is for those whose messages come over it. */
+static __noinline int pk_vote_for_client(struct pk_cpu *c, __u64 object)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!c)
+		return 0;
+	return pk_vote(c, object, pk_label_at_work(c, pk_current_label(c, task)), 1, PK_VOTE_FADES);
+}
+
 /*
  * The current process has its hands on a socket that has work on account: it is the one the work
  * was for. Its call path, down to the system call, goes with it.
@@ -59,9 +69,8 @@ static __noinline int pk_take(struct pk_cpu *c, void *ctx, __u64 object, __u8 ba
 	who.served ^= (who.served ^ owner) & (is_some(basis ^ PK_BASIS_OWNER) - 1);
 	pk_attribute(c, object, &who);
 	bpf_map_update_elem(&owners, &object, &owner, BPF_ANY);
-	/* What else is done for this socket is for those whose messages come over it. */
 	if (config.clients)
-		pk_vote(c, object, pk_label_at_work(c, pk_current_label(c, task)), 1, PK_VOTE_FADES);
+		pk_vote_for_client(c, object);
 	return 0;
 }
 

@@ -3,8 +3,10 @@
 // times are is for the accuracy suite.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "scenario.h"
@@ -153,6 +155,73 @@ TEST_F(ClientsLiveTest, AClientCostsWhatItsServersDoForIt) {
     EXPECT_NE(listed.out.find((id + ">").append(of).append("u:main")), std::string::npos)
         << listed.out;
   }
+}
+
+// One tree through client, kernel and server: what a server did hangs under the call by which the
+// client waited for it.
+TEST_F(ClientsLiveTest, UnderTheClientsCall) {
+  const int server = stage_.start(nullptr, {"pk_answer", "--mode", "turns", "--port", "9406"});
+  stage_.start(nullptr, {"pk_ask", "--port", "9406", "--rate", "500"});
+  ASSERT_FALSE(first_client(record(), server).is_null());
+  const Finished folded = run_pkprof({"export", "--to", "folded", "--by", "client", file()});
+  ASSERT_EQ(folded.status, 0) << folded.err;
+  std::istringstream lines(folded.out);
+  double under = 0;
+  double all = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t served = line.find("served by pk_answer");
+    if (served == std::string::npos || line.find("burn_us", served) == std::string::npos) continue;
+    const double value = std::stod(line.substr(line.rfind(' ') + 1));
+    all += value;
+    const size_t call = line.find("read_all");
+    if (call < served && line.find("syscall:read", call) < served) under += value;
+  }
+  ASSERT_GT(all, 0);
+  EXPECT_GE(under / all, 0.95);
+}
+
+// What its children write to a shell it has asked for; whom pkprof has started nobody asked.
+TEST_F(ClientsLiveTest, AShellIsNoServerOfItsChildren) {
+  const Argv shell = {"bash", "-c",
+                      "x=$(echo $(echo hi)); end=$((SECONDS + 2));"
+                      "while [ $SECONDS -lt $end ]; do :; done"};
+  Argv argv = {"record", "-a", "-q", "--budget", "100", "-o", file(), "--clients", "--"};
+  argv.insert(argv.end(), shell.begin(), shell.end());
+  const Finished done = run_pkprof(argv);
+  EXPECT_EQ(done.status, 0) << done.err;
+  const Report report = read_report(file());
+  const json servers = view({"--view", "clients"})["servers"];
+  double for_others = 0;
+  for (const json& one : servers)
+    if (one["comm"] == "bash")
+      for (const json& client : one["for_clients"]) for_others += client["user_ns"].get<double>();
+  double all = 0;
+  for (const int pid : report.pids_of("bash"))
+    all += static_cast<double>(
+        report.sum([pid](const Flow& f) { return f.served == pid && f.source == "user"; }));
+  EXPECT_GT(all, 0.5e9);
+  EXPECT_LE(for_others / all, 0.01);
+}
+
+TEST_F(ClientsLiveTest, RequestsAreCounted) {
+  const int server = stage_.start(nullptr, {"pk_answer", "--mode", "turns", "--port", "9407"});
+  const int client = stage_.start(
+      nullptr, {"pk_ask", "--port", "9407", "--rate", "500", "--truth", dir_.file("truth")});
+  std::this_thread::sleep_for(300ms);
+  const Finished done =
+      run_pkprof({"record", "-a", "-q", "--budget", "100", "-o", file(), "--clients", "--", "sh",
+                  "-c", R"(cd "$0" && cat truth >begin && sleep $1 && cat truth >end)", dir_.path(),
+                  in_guest() ? "8" : "3"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  const auto answered = [&](const char* name) {
+    const std::string entry = read_file(dir_.file(name));
+    int64_t of[2] = {};
+    std::memcpy(of, entry.data(), std::min(sizeof of, entry.size()));
+    return of[0] == client ? static_cast<double>(of[1]) : 0;
+  };
+  const json found = first_client(view({"--view", "clients"})["servers"], server);
+  ASSERT_FALSE(found.is_null());
+  EXPECT_NEAR(found["requests"].get<double>() / (answered("end") - answered("begin")), 1, 0.05);
 }
 
 TEST_F(ClientsLiveTest, WithoutTheOptionThereAreNone) {

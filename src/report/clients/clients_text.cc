@@ -37,7 +37,19 @@ class ClientsText {
     line(options_.style.bold("For which client was the server working?"));
     if (servers_.empty())
       line("  no server worked for a client, or the recording was made without --clients");
-    for (const Server& server : servers_) table(server);
+    uint64_t small_ns = 0;
+    size_t hidden = 0;
+    for (const Server& server : servers_) {
+      if (!reads_zero(server.for_clients_ns, profile_.meta.duration_ns)) {
+        table(server);
+        continue;
+      }
+      ++hidden;
+      small_ns += server.for_clients_ns;
+    }
+    if (hidden)
+      line("\n(" + std::to_string(hidden) +
+           " more servers: " + percent(small_ns, profile_.meta.duration_ns) + ")");
     if (!servers_.empty()) {
       line("");
       line(options_.style.dim(
