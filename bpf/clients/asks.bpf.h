@@ -15,7 +15,8 @@ static __always_inline __u64 pk_party_asking(struct pk_cpu *c)
 	if (!config.clients || !party || pk_in_interrupt(c) ||
 	    bpf_get_current_task_btf()->flags & PF_KTHREAD)
 		return party;
-	return pk_label_at_work(c, party);
+	pk_client_of_message(c);
+	return pk_label_at_work(party);
 }
 
 #endif

@@ -157,19 +157,17 @@ __u32 pk_client_of_message(struct pk_cpu *c)
 	return worker->own;
 }
 
-__u64 pk_label_at_work(struct pk_cpu *c, __u64 label)
+__u64 pk_label_at_work(__u64 label)
 {
 	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
 	struct pk_client *way;
-	__u32 place;
 
-	if (!c || !worker || !worker->client)
+	if (!worker || !worker->client || !worker->way)
 		return label;
-	place = pk_client_of_message(c);
-	way = pk_client_at(place);
+	way = pk_client_at(worker->way);
 	if (!way || way->process != label || way->behind != worker->client)
 		return label;
-	return PK_AT_WORK | place;
+	return PK_AT_WORK | worker->way;
 }
 
 int pk_count_request(struct pk_cpu *c)

@@ -250,8 +250,11 @@ int pk_client_answers(struct pk_cpu *c, __u32 client, __u64 question);
 /* For whom a message is that the current thread sends: a client's place. 0: there is no more room. */
 __u32 pk_client_of_message(struct pk_cpu *c);
 
-/* The current process, `label`, as a party: where it works for a client, with that (PK_AT_WORK). */
-__u64 pk_label_at_work(struct pk_cpu *c, __u64 label);
+/*
+ * The current process, `label`, as a party: where it works for a client, with that (PK_AT_WORK), if
+ * pk_client_of_message() was asked before. It is for those who have little of the stack left.
+ */
+__u64 pk_label_at_work(__u64 label);
 
 /*
  * The same client, at this call: of the current process, which is to be it. 0: it is another, or there

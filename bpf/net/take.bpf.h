@@ -34,7 +34,7 @@ static __noinline int pk_vote_for_client(struct pk_cpu *c, __u64 object)
 
 	if (!c)
 		return 0;
-	return pk_vote(c, object, pk_label_at_work(c, pk_current_label(c, task)), 1, PK_VOTE_FADES);
+	return pk_vote(c, object, pk_label_at_work(pk_label_of(task)), 1, PK_VOTE_FADES);
 }
 
 /*
