@@ -124,9 +124,17 @@ int BPF_PROG(pk_client_sends, struct sock *sk, int ret)
 	return pk_sends(pk_hook(PK_HOOKS_CLIENTS), sk, ret);
 }
 
-/* Before there was a tracepoint. */
-SEC("?fexit/sock_sendmsg")
-int BPF_PROG(pk_client_sends_msg, struct socket *sock, void *msg, int ret)
+/* Before there was a tracepoint. Such programs return nothing but 0. */
+SEC("?fexit/unix_stream_sendmsg")
+int BPF_PROG(pk_client_sends_stream, struct socket *sock, void *msg, __u64 len, int ret)
 {
-	return pk_sends(pk_hook(PK_HOOKS_CLIENTS), sock->sk, ret);
+	pk_sends(pk_hook(PK_HOOKS_CLIENTS), sock->sk, ret);
+	return 0;
+}
+
+SEC("?fexit/unix_dgram_sendmsg")
+int BPF_PROG(pk_client_sends_datagram, struct socket *sock, void *msg, __u64 len, int ret)
+{
+	pk_sends(pk_hook(PK_HOOKS_CLIENTS), sock->sk, ret);
+	return 0;
 }

@@ -9,7 +9,10 @@
 #include "who/count.bpf.h"
 #include "who/object.bpf.h"
 
-enum { PK_SALT_FLOW = 0x666c };
+enum {
+	PK_SALT_FLOW = 0x666c,
+	PK_PURE_ACK = 2, /* sk_buff.truesize of one: skb_set_tcp_pure_ack() in net/ipv4/tcp_output.c */
+};
 
 /* Addresses of the machine itself mean another socket in each network namespace. */
 static __always_inline bool pk_is_loopback(__u64 address)
@@ -158,6 +161,8 @@ static __always_inline void pk_client_queues(struct pk_cpu *c, struct sock *sk, 
 	struct pk_end *end;
 	bool tcp = pk_is_tcp(sk);
 
+	if (tcp && skb->truesize == PK_PURE_ACK)
+		return;
 	if ((!tcp && sk->sk_protocol != IPPROTO_UDP) || pk_in_interrupt(c) ||
 	    bpf_get_current_task_btf()->flags & PF_KTHREAD)
 		return;

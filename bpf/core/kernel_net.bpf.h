@@ -130,6 +130,7 @@ struct net_device {
 };
 
 struct sk_buff {
+	unsigned int truesize;
 	struct net_device *dev;
 	struct sock *sk;
 	unsigned int len;

@@ -221,7 +221,10 @@ TEST_F(ClientsLiveTest, RequestsAreCounted) {
   };
   const json found = first_client(view({"--view", "clients"})["servers"], server);
   ASSERT_FALSE(found.is_null());
-  EXPECT_NEAR(found["requests"].get<double>() / (answered("end") - answered("begin")), 1, 0.05);
+  // The recording begins and ends around that; where the CPU is emulated, seconds around it.
+  const double counted = found["requests"].get<double>() / (answered("end") - answered("begin"));
+  EXPECT_GE(counted, 0.99);
+  EXPECT_LE(counted, in_guest() ? 1.5 : 1.05);
 }
 
 TEST_F(ClientsLiveTest, WithoutTheOptionThereAreNone) {
