@@ -27,7 +27,7 @@ class ClientsMachine {
     const LabelId database = process(300, "postgres");
     const LabelId cache = process(500, "redis-server");
     const LabelId hostile = process(666, "\x1b[2J<img src=x onerror=alert(1)>");
-    const Client by_proxy = {.label = browser, .via = {proxy}};
+    const Client by_proxy = {.label = browser, .via = {proxy}, .call = read_};
     work(browser, {}, 500, 100);
     work(proxy, {.label = browser}, 2000, 1000);
     work(proxy, {.label = browser, .rule = ClientRule::replied}, 100, 50);

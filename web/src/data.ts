@@ -26,6 +26,7 @@ export interface Charges {
   served: number[];
   part: number[];
   taken: number[];
+  call: number[]; // node of the client's own call; 0: not known
 }
 
 export interface Samples extends Times {
@@ -33,6 +34,7 @@ export interface Samples extends Times {
   node: number[];
   by_client?: Charges; // where the recording has clients
   server?: number[]; // see chargedToClients()
+  call?: number[];
 }
 
 export const enum Part {

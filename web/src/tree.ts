@@ -57,6 +57,13 @@ export class Numbered {
     return this.frames.number(`served by ${this.profile.labels[server].name}`, "server", "");
   }
 
+  // From the outermost call to this one; none for node 0.
+  path(node: number): number[] {
+    const path = [];
+    for (let at = node; at; at = this.parent[at]) path.push(at);
+    return path.reverse();
+  }
+
   frameOf(node: number): number {
     return this.functions[this.profile.stacks.nodes.function[node]];
   }
@@ -128,7 +135,7 @@ export class Tree {
   }
 }
 
-// From the outside in: parties, servers that worked for them, main, ..., read, «syscall:read», vfs_read.
+// From the outside in: parties, their calls, servers that worked for them by those, main, ..., read, «syscall:read», vfs_read.
 export class Calls extends Tree {
   private readonly self: number[] = [];
 
@@ -168,7 +175,8 @@ export class Calls extends Tree {
       if (!wanted.accept(from.profile, i)) continue;
       const party = wanted.root === "none" ? -1 : samples[wanted.root][i];
       const server = samples.server?.[i] ?? -1;
-      const key = `${party} ${server}`;
+      const call = party < 0 ? 0 : (samples.call?.[i] ?? 0);
+      const key = `${party} ${server} ${call}`;
       let first = above.get(key);
       if (first === undefined) above.set(key, (first = above.size * width));
       path.length = 0;
@@ -180,6 +188,7 @@ export class Calls extends Tree {
       }
       if (place === undefined) {
         place = party < 0 ? 0 : this.child(0, from.parties[party], known);
+        for (const node of from.path(call)) place = this.child(place, from.frameOf(node), known);
         if (server >= 0) place = this.child(place, from.servedBy(server), known);
         places.set(first, place);
       }

@@ -95,7 +95,9 @@ Json charges_to_json(const PageStacks& stacks) {
   Json served = Json::array();
   Json part = Json::array();
   Json taken = Json::array();
+  Json call = Json::array();
   for (const PageSample& sample : stacks.samples) {
+    call.push_back(sample.call);
     for_client.push_back(sample.for_client ? 1 : 0);
     served.push_back(sample.by_client.served);
     part.push_back(static_cast<int>(sample.by_client.part));
@@ -104,7 +106,8 @@ Json charges_to_json(const PageStacks& stacks) {
   return {{"for_client", std::move(for_client)},
           {"served", std::move(served)},
           {"part", std::move(part)},
-          {"taken", std::move(taken)}};
+          {"taken", std::move(taken)},
+          {"call", std::move(call)}};
 }
 
 Json samples_to_json(const PageStacks& stacks) {

@@ -43,7 +43,8 @@ class Samples {
          static_cast<uint64_t>(sample.source) << 32 | sample.node,
          static_cast<uint64_t>(sample.basis) << 16 | static_cast<uint64_t>(sample.part) << 8 |
              uint64_t{sample.taken},
-         static_cast<uint64_t>(sample.by_client.served) << 1 | uint64_t{sample.for_client}});
+         static_cast<uint64_t>(sample.by_client.served) << 1 | uint64_t{sample.for_client},
+         uint64_t{sample.call}});
     const uint32_t found =
         index_.find(hash, [&](uint32_t i) { return samples_[i].is_like(sample); });
     if (found != IndexTable::none) {
@@ -65,7 +66,10 @@ class Samples {
 std::vector<uint64_t> totals(const std::vector<PageNode>& nodes,
                              const std::vector<PageSample>& samples) {
   std::vector<uint64_t> sums(nodes.size());
-  for (const PageSample& sample : samples) sums[sample.node] += sample.ns;
+  for (const PageSample& sample : samples) {
+    sums[sample.node] += sample.ns;
+    if (sample.call) sums[sample.call] += sample.ns;
+  }
   for (size_t i = nodes.size(); i-- > 1;) sums[nodes[i].parent] += sums[i];
   return sums;
 }
@@ -92,6 +96,7 @@ void sum_up_small(PageStacks& stacks, size_t most) {
   Samples samples;
   for (PageSample sample : stacks.samples) {
     sample.node = place_of[sample.node];
+    sample.call = place_of[sample.call];
     samples.add(sample);
   }
   stacks.nodes = kept.take();
@@ -109,7 +114,8 @@ PageCharge charge_to_client(const SampleKey& key, LabelId client) {
 bool PageSample::is_like(const PageSample& other) const {
   return ran_on == other.ran_on && served == other.served && source == other.source &&
          basis == other.basis && part == other.part && taken == other.taken &&
-         for_client == other.for_client && by_client == other.by_client && node == other.node;
+         for_client == other.for_client && by_client == other.by_client && call == other.call &&
+         node == other.node;
 }
 
 PageStacks page_stacks(const Profile& profile, size_t most_nodes) {
@@ -118,16 +124,19 @@ PageStacks page_stacks(const Profile& profile, size_t most_nodes) {
   StackTree tree;
   constexpr uint32_t not_known = UINT32_MAX;
   std::vector<uint32_t> node_of(profile.stack_count(), not_known);
-  Samples samples;
-  for (const auto& [key, value] : profile.samples()) {
-    if (!is_working(profile.labels()[key.served].kind) || !value.ns) continue;
-    uint32_t& node = node_of[key.stack];
+  const auto node_at = [&](StackId stack) {
+    uint32_t& node = node_of[stack];
     if (node == not_known) {
       node = 0;
-      const auto frames = profile.frames_of(key.stack);
+      const auto frames = profile.frames_of(stack);
       for (size_t i = frames.size(); i-- > 0;)
         node = tree.child(node, stacks.functions.of_frame[frames[i]]);
     }
+    return node;
+  };
+  Samples samples;
+  for (const auto& [key, value] : profile.samples()) {
+    if (!is_working(profile.labels()[key.served].kind) || !value.ns) continue;
     const PageCharge charge{key.served, part_of(profile, key), is_taken(profile, key)};
     const LabelId client = profile.clients()[key.client].label;
     samples.add({.ran_on = key.ran_on,
@@ -138,7 +147,8 @@ PageStacks page_stacks(const Profile& profile, size_t most_nodes) {
                  .taken = charge.taken,
                  .for_client = key.client != 0,
                  .by_client = key.client ? charge_to_client(key, client) : charge,
-                 .node = node,
+                 .call = node_at(profile.clients()[key.client].call),
+                 .node = node_at(key.stack),
                  .ns = value.ns});
   }
   stacks.nodes = tree.take();

@@ -37,6 +37,7 @@ struct PageSample {
   bool taken = false;      // from `ran_on`
   bool for_client = false;
   PageCharge by_client;  // as charged_to_clients() has it; as above, unless `for_client`
+  uint32_t call = 0;     // node of the client's own call, below which a server's is; 0: not known
   uint32_t node = 0;
   uint64_t ns = 0;
 

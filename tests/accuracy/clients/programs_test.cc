@@ -84,7 +84,8 @@ TEST_F(NginxClientsTest, TwoOfWrk) {
     return at == std::string::npos ? 0 : std::stod(out.substr(out.rfind('\n', at) + 1));
   };
   const double truth = requests(one) / requests(other);
-  expect({charged.clients, charged.clients, charged.itself}, one, other, truth, {});
+  expect({charged.clients, charged.clients, charged.itself, charged.itself_async}, one, other,
+         truth, {});
 }
 
 class PostgresClientsTest : public ClientsTest {

@@ -41,7 +41,7 @@ TEST_F(RuntimesTest, Node) {
 TEST_F(RuntimesTest, Go) {
   if (access(testnet::sibling("pk_go").c_str(), X_OK)) GTEST_SKIP() << "needs go, when built";
   const int server = script({testnet::sibling("pk_go"), "9323"}, -1);
-  expect_equal(text(get("9323")), {server}, runtimes, 300);
+  expect_equal(text(get("9323")), {server}, go_runtime, 300);
 }
 
 TEST_F(RuntimesTest, IoUring) {

@@ -101,6 +101,29 @@ TEST(PageStacks, AreChargedToClientsAsTheLedgerIs) {
   }
 }
 
+// Below a client's own call stands what servers did for it then.
+TEST(PageStacks, HaveTheClientsCalls) {
+  const Profile profile = test::clients_machine();
+  std::map<std::string, uint64_t> wanted;
+  std::map<std::string, uint64_t> had;
+  for (const auto& [key, value] : profile.samples()) {
+    std::string path;
+    const auto frames = profile.frames_of(profile.clients()[key.client].call);
+    for (size_t i = frames.size(); i-- > 0;)
+      path += profile.text(profile.frames()[frames[i]].function) + ";";
+    if (!path.empty()) wanted[path] += value.ns;
+  }
+  const PageStacks stacks = page_stacks(profile);
+  for (const PageSample& sample : stacks.samples) {
+    std::string path;
+    for (uint32_t at = sample.call; at; at = stacks.nodes[at].parent)
+      path = stacks.functions.functions[stacks.nodes[at].function].name + ";" + path;
+    if (!path.empty()) had[path] += sample.ns;
+  }
+  EXPECT_FALSE(wanted.empty());
+  EXPECT_EQ(had, wanted);
+}
+
 TEST(PageStacks, KeepWhoRanAndWhoWasServed) {
   const Profile profile = test::small_machine();
   std::map<std::pair<LabelId, LabelId>, uint64_t> wanted;
