@@ -183,24 +183,8 @@ int pk_count_request(struct pk_cpu *c)
 	return 0;
 }
 
-static __always_inline struct pk_flow *pk_flow_at(__u32 place)
-{
-	place &= PK_FLOWS - 1;
-	if (!config.clients) /* and there is no map */
-		return NULL;
-	return bpf_map_lookup_elem(&flows, &place);
-}
-
-/* Of a message that the current thread sends: the one that it is at, or this one. */
-static __always_inline __u64 pk_question_of(__u64 number)
-{
-	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
-
-	return worker && worker->client ? worker->question : number;
-}
-
 /* Where all places near are taken, the first goes: of its next message it is not known whose it is. */
-int pk_note_message(__u64 number, __u64 sender, __u32 client)
+int pk_note_message(__u64 number, __u64 sender, __u32 client, __u64 question)
 {
 	struct pk_flow *flow, *free = NULL;
 	__u32 i;
@@ -222,7 +206,7 @@ int pk_note_message(__u64 number, __u64 sender, __u32 client)
 	flow->before = 0;
 	flow->several = 0;
 	flow->client = client;
-	flow->question = pk_question_of(number);
+	flow->question = question;
 	flow->window = window;
 	flow->number = number;
 	return 0;
@@ -233,33 +217,7 @@ found:
 		flow->sender = sender;
 	}
 	flow->client = client;
-	flow->question = pk_question_of(number);
+	flow->question = question;
 	flow->window = window;
-	return 0;
-}
-
-__u32 pk_noted_message(__u64 number)
-{
-	struct pk_flow *flow;
-	__u32 i;
-
-	for (i = 0; i < PK_NEAR; i++) {
-		flow = pk_flow_at((__u32)(number >> 32) + i);
-		if (flow && flow->number == number)
-			return flow->several || flow->window != window ? 0 : flow->client;
-	}
-	return 0;
-}
-
-__u64 pk_noted_question(__u64 number)
-{
-	struct pk_flow *flow;
-	__u32 i;
-
-	for (i = 0; i < PK_NEAR; i++) {
-		flow = pk_flow_at((__u32)(number >> 32) + i);
-		if (flow && flow->number == number)
-			return flow->question;
-	}
 	return 0;
 }

@@ -268,9 +268,29 @@ __u32 pk_remote_client(__u64 address, __u32 family, __u32 port);
 /* The current process has taken a request of the client that it works for. */
 int pk_count_request(struct pk_cpu *c);
 
-/* Notes, and finds, for whom the last message was. `sender`: its socket. */
-int pk_note_message(__u64 flow, __u64 sender, __u32 client);
-__u32 pk_noted_message(__u64 flow);
-__u64 pk_noted_question(__u64 flow);
+/* Notes for whom the last message was. `sender`: its socket. */
+int pk_note_message(__u64 flow, __u64 sender, __u32 client, __u64 question);
+
+static __always_inline struct pk_flow *pk_flow_at(__u32 place)
+{
+	place &= PK_FLOWS - 1;
+	if (!config.clients) /* and there is no map */
+		return NULL;
+	return bpf_map_lookup_elem(&flows, &place);
+}
+
+/* For whom the last message was; NULL: it is not known. */
+static __always_inline struct pk_flow *pk_noted_message(__u64 number)
+{
+	struct pk_flow *flow;
+	__u32 i;
+
+	for (i = 0; i < PK_NEAR; i++) {
+		flow = pk_flow_at((__u32)(number >> 32) + i);
+		if (flow && flow->number == number)
+			return flow->several || flow->window != window || !flow->client ? NULL : flow;
+	}
+	return NULL;
+}
 
 #endif

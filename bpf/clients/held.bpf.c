@@ -288,7 +288,10 @@ int pk_client_answers(struct pk_cpu *c, __u32 client, __u64 question)
 	return 0;
 }
 
-/* Where all places near are taken, the first goes: its sample stays without a call. */
+/*
+ * The first place near is always one of the question's, so that who answers looks there only. What
+ * finds no place stays without a call, and so does what was there for another question.
+ */
 int pk_await_call(struct pk_key *key, __u64 ns, __u32 samples)
 {
 	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
@@ -299,9 +302,11 @@ int pk_await_call(struct pk_key *key, __u64 ns, __u32 samples)
 	    (key->client & PK_CLIENT_PLACE) != worker->client)
 		return 0;
 	for (i = 0; i < PK_NEAR; i++) {
-		one = pk_awaited_at(worker->question, PK_NEAR - 1 - i);
-		if (one && (!one->question || i == PK_NEAR - 1 || !at))
+		one = pk_awaited_at(worker->question, i);
+		if (one && (i ? !one->question : one->question != worker->question)) {
 			at = one;
+			break;
+		}
 	}
 	if (!at)
 		return 0;

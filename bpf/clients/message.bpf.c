@@ -22,7 +22,7 @@ __noinline int pk_sends_datagram(struct pk_cpu *c, __u64 skb, __u64 sk)
 	pk_parse_packet(skb, false, info);
 	if (info->object)
 		pk_note_message(pk_datagram_flow(info, (__u64)BPF_CORE_READ((struct sock *)sk, __sk_common.skc_net.net)),
-				sk, pk_client_of_message(c));
+				sk, pk_client_of_message(c), 0);
 	return 0;
 }
 
@@ -43,12 +43,14 @@ static __noinline __u32 pk_remote_sender(__u64 skbp)
 static __always_inline __u32 pk_datagram_client(struct pk_cpu *c, __u64 skb, __u64 net)
 {
 	struct pk_packet_info *info = pk_info(c);
+	struct pk_flow *flow;
 	__u32 client;
 
 	pk_parse_packet(skb, false, info);
 	if (!info->object || info->waits) /* none of UDP */
 		return 0;
-	client = pk_noted_message(pk_datagram_flow(info, net));
+	flow = pk_noted_message(pk_datagram_flow(info, net));
+	client = flow ? flow->client : 0;
 	return client || pk_is_loopback(info->local) ? client : pk_remote_sender(skb);
 }
 
@@ -82,21 +84,22 @@ __u32 pk_next_datagram(struct pk_cpu *c, __u64 sk)
 SEC("?tp_btf/skb_copy_datagram_iovec")
 int BPF_PROG(pk_client_arrives, struct sk_buff *skb)
 {
-	struct pk_cpu *c = pk_hook(PK_HOOKS_CLIENTS);
-	__u64 sender = pk_plain(c, skb->sk);
+	struct sock *sender = skb->sk;
 	struct pk_worker *worker;
-	__u64 number;
+	struct pk_flow *flow;
+	struct pk_cpu *c;
 
-	if (!sender || BPF_CORE_READ((struct sock *)sender, __sk_common.skc_family) != AF_UNIX)
+	if (!sender || sender->__sk_common.skc_family != AF_UNIX)
 		return 0;
+	c = pk_hook(PK_HOOKS_CLIENTS);
 	worker = pk_worker_of(bpf_get_current_task_btf(), true);
 	if (!worker)
 		return 0;
-	number = pk_sock_object(sender);
-	worker->arrived = pk_noted_message(number);
-	if (!worker->arrived)
+	flow = pk_noted_message(pk_sock_object(pk_plain(c, sender)));
+	worker->arrived = flow ? flow->client : 0;
+	if (!flow)
 		return 0;
-	return pk_client_takes(c, worker->arrived, PK_CLIENT_TAKEN, pk_noted_question(number));
+	return pk_client_takes(c, worker->arrived, PK_CLIENT_TAKEN, flow->question);
 }
 
 /* Unix sockets: the message is in the other's hands already, and may be taken before this. */
@@ -114,8 +117,8 @@ static __always_inline int pk_sends(struct pk_cpu *c, struct sock *sk, int ret)
 		end->taken = 0;
 	if (end->role != PK_ROLE_ACTIVE)
 		return 0;
-	pk_asks(end);
-	return pk_note_message(pk_sock_object(pk_plain(c, sk)), pk_plain(c, sk), pk_client_of_message(c));
+	pk_asks(c, end, pk_sock_object(pk_plain(c, sk)), pk_plain(c, sk));
+	return 0;
 }
 
 SEC("?tp_btf/sock_send_length")

@@ -116,22 +116,32 @@ static __always_inline struct pk_end *pk_end_of(struct sock *sk, bool takes)
 /* Who sends at the passive end answers its client. */
 static __always_inline void pk_answers(struct pk_cpu *c, struct pk_end *end)
 {
-	__u32 client;
+	struct pk_flow *flow;
 
 	end->taken = 0;
 	if (!end->flow || !pk_worker_of(bpf_get_current_task_btf(), false))
 		return;
-	client = pk_noted_message(end->flow);
-	pk_client_answers(c, client ? client : end->remote, client ? pk_noted_question(end->flow) : 0);
+	flow = pk_noted_message(end->flow);
+	pk_client_answers(c, flow ? flow->client : end->remote, flow ? flow->question : 0);
 }
 
-/* A question: its answer brings back whom it was asked for. */
-static __always_inline void pk_asks(struct pk_end *end)
+/*
+ * A question: its answer brings back whom it was asked for. `number`: of the note; 0: it is noted
+ * elsewhere.
+ */
+static __always_inline void pk_asks(struct pk_cpu *c, struct pk_end *end, __u64 number, __u64 sender)
 {
 	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
+	bool at_work = worker && worker->client;
+	__u32 client = !worker ? 0 : at_work ? worker->way : worker->own;
 
-	end->client = pk_client_now();
-	end->question = worker && worker->client ? worker->question : 0;
+	end->client = at_work ? worker->client | (__u32)worker->rule << PK_CLIENT_RULE_SHIFT : 0;
+	end->question = at_work ? worker->question : 0;
+	if (!number)
+		return;
+	if (unlikely(!client))
+		client = pk_client_of_message(c);
+	pk_note_message(number, sender, client, at_work ? end->question : number);
 }
 
 /*
@@ -171,10 +181,8 @@ static __always_inline void pk_client_queues(struct pk_cpu *c, struct sock *sk, 
 		return;
 	if (end->role == PK_ROLE_PASSIVE)
 		return pk_answers(c, end);
-	pk_asks(end);
-	if (tcp)
-		pk_note_message(end->flow, pk_plain(c, sk), pk_client_of_message(c));
-	else
+	pk_asks(c, end, tcp ? end->flow : 0, pk_plain(c, sk));
+	if (!tcp)
 		pk_sends_datagram(c, pk_plain(c, skb), pk_plain(c, sk));
 }
 
@@ -220,16 +228,10 @@ static __noinline int pk_take_call(struct pk_cpu *c, void *ctx, __u64 question)
 
 static __always_inline void pk_answer_comes(struct pk_cpu *c, void *ctx, __u64 question)
 {
-	struct pk_awaited *one;
-	__u32 i;
+	struct pk_awaited *first = pk_awaited_at(question, 0);
 
-	for (i = 0; i < PK_NEAR; i++) {
-		one = pk_awaited_at(question, i);
-		if (one && one->question == question) {
-			pk_take_call(c, ctx, question);
-			return;
-		}
-	}
+	if (unlikely(first && first->question == question))
+		pk_take_call(c, ctx, question);
 }
 
 /* The current process takes what came over this socket. */
@@ -238,6 +240,7 @@ static __always_inline void pk_takes_message(struct pk_cpu *c, void *ctx, struct
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u16 family = sk->__sk_common.skc_family;
 	struct pk_worker *worker;
+	struct pk_flow *flow;
 	struct pk_end *end;
 	__u32 client;
 
@@ -253,7 +256,8 @@ static __always_inline void pk_takes_message(struct pk_cpu *c, void *ctx, struct
 				end->question);
 		return pk_answer_comes(c, ctx, end->flow ? end->flow : pk_sock_object(pk_plain(c, sk)));
 	}
-	client = end->flow ? pk_noted_message(end->flow) : worker->arrived;
+	flow = end->flow ? pk_noted_message(end->flow) : NULL;
+	client = flow ? flow->client : worker->arrived;
 	if (sk->sk_protocol == IPPROTO_UDP && family != AF_UNIX) {
 		client = end->next & PK_CLIENT_PLACE;
 		end->next = pk_next_datagram(c, pk_plain(c, sk));
@@ -265,8 +269,7 @@ static __always_inline void pk_takes_message(struct pk_cpu *c, void *ctx, struct
 	}
 	/* Whose it is is not known: still that of whoever woke it for this. */
 	if (!worker->arrived && (client || worker->rule != PK_CLIENT_WOKEN))
-		pk_client_takes(c, client, PK_CLIENT_TAKEN,
-				client && end->flow ? pk_noted_question(end->flow) : 0);
+		pk_client_takes(c, client, PK_CLIENT_TAKEN, flow ? flow->question : 0);
 	worker->arrived = 0;
 	/* Of a stream, what comes between two answers is one request. */
 	if (client && (!end->taken || sk->sk_type == SOCK_DGRAM))
