@@ -49,6 +49,8 @@ struct pk_worker {
 	__u32 client;  /* for which it works; 0: for itself */
 	__u32 own;     /* its process, as a client of others; 0: not looked for yet */
 	__u32 way;     /* .client by way of its process; 0: not looked for yet */
+	__u32 writer;  /* process that wrote last to a pipe which the thread reads */
+	__u32 pipe;    /* 1 + the descriptor of one that it has read last; 0: none */
 	__u32 arrived; /* client of the message of a Unix socket that is being copied to it */
 	__u32 window;  /* of the hooks in which this was noted */
 	__u8 rule;     /* enum pk_client_rule */
@@ -63,7 +65,7 @@ struct pk_worker {
 	__u16 between_answers;
 	__u16 between_both;
 	__u8 alone; /* the message that was taken last has been the only one all the time */
-	__u8 pad;
+	__u8 is_answer; /* what .writer writes is */
 	__u32 taken[PK_TOGETHER]; /* clients whose messages were taken since the last answer */
 	struct pk_held sample[PK_HELD];
 };
@@ -151,6 +153,8 @@ static __always_inline void pk_begin_worker(struct pk_worker *worker, __u64 thre
 	worker->question = 0;
 	worker->own = 0;
 	worker->way = 0;
+	worker->writer = 0;
+	worker->pipe = 0;
 	worker->arrived = 0;
 	worker->rule = 0;
 	worker->last = PK_EVENT_NONE;

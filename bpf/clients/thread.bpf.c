@@ -42,12 +42,27 @@ enum {
 
 static __always_inline bool pk_is_pipe(struct task_struct *task, __u64 fd)
 {
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **files = BPF_CORE_READ(table, fd), *file = NULL;
+	struct fdtable *table = task->files->fdt;
+	struct file **files = table->fd, *file = NULL;
 
-	if (fd >= BPF_CORE_READ(table, max_fds) || bpf_probe_read_kernel(&file, sizeof(file), files + fd))
+	if (fd >= table->max_fds || bpf_probe_read_kernel(&file, sizeof(file), files + fd))
 		return false;
 	return (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) == S_IFIFO;
+}
+
+/* The same, asked once of a thread that reads the same one again. */
+static __always_inline bool pk_reads_pipe(struct task_struct *task, __u64 fd)
+{
+	struct pk_worker *worker = pk_worker_of(task, true);
+
+	if (!worker)
+		return false;
+	if (likely(worker->pipe == (__u32)fd + 1))
+		return true;
+	if (!pk_is_pipe(task, fd))
+		return false;
+	worker->pipe = (__u32)fd + 1;
+	return true;
 }
 
 static __always_inline __u8 pk_waits_for(struct task_struct *task)
@@ -59,7 +74,7 @@ static __always_inline __u8 pk_waits_for(struct task_struct *task)
 	case SYS_READV:
 	case SYS_SPLICE:
 	case SYS_TEE:
-		return pk_is_pipe(task, regs->di) ? PK_WAITS_PIPE : PK_WAITS_NOT;
+		return pk_reads_pipe(task, regs->di) ? PK_WAITS_PIPE : PK_WAITS_NOT;
 	case SYS_FUTEX:
 		return (regs->si & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET ? PK_WAITS_WORK : PK_WAITS_NOT;
 	case SYS_FUTEX_WAITV:
@@ -101,6 +116,20 @@ static __always_inline bool pk_has_begun(struct task_struct *begun, struct task_
 	return false;
 }
 
+/* The same, asked once for each writer that follows another one. */
+static __always_inline bool pk_is_answer(struct task_struct *reader, struct task_struct *writer)
+{
+	struct pk_worker *worker = pk_worker_of(reader, true);
+
+	if (!worker)
+		return true;
+	if (worker->writer != (__u32)writer->tgid) {
+		worker->is_answer = pk_has_begun(reader, writer);
+		worker->writer = writer->tgid;
+	}
+	return worker->is_answer;
+}
+
 /* The client that the current thread wakes others for; 0: none. */
 static __always_inline __u32 pk_client_of_waker(struct pk_cpu *c, struct task_struct *woken, __u8 waits)
 {
@@ -117,7 +146,7 @@ static __always_inline __u32 pk_client_of_waker(struct pk_cpu *c, struct task_st
 	/* What another process sends there is a message, or an answer. */
 	if (waits == PK_WAITS_MANY)
 		return 0;
-	if (waits == PK_WAITS_PIPE && pk_has_begun(woken, task))
+	if (waits == PK_WAITS_PIPE && pk_is_answer(woken, task))
 		return 0;
 	return pk_client_of_message(c);
 }
