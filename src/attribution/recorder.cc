@@ -37,6 +37,7 @@ Recorder::Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& pr
       limits_(limits),
       stacks_(kernel, user),
       clients_(processes),
+      calls_(clients_, processes, stacks_),
       names_(stacks_, processes, clients_),
       timeline_(limits.cells) {}
 
@@ -89,22 +90,12 @@ void Recorder::add(const Tables& tables) {
       if (!is_ours(key.served)) user_stacks_[stack.end] += count.samples;
     }
     row.key.exec_id = 0;
-    meet_call(key.client);
+    calls_.meet(key.client);
     // A sleeper whose timer went off may never have been sampled; all others were told.
     if (key.served_kind == PK_SERVED_LABEL && key.basis == PK_BASIS_OWNER && key.served >> 32)
       processes_.meet(key.served);
     this->count(row, {scale_(count.ns), count.samples});
   }
-}
-
-// Its stack is at hand now.
-void Recorder::meet_call(uint32_t client) {
-  const pk_client* call = clients_.call_of(client);
-  if (!call) return;
-  const auto [it, fresh] = calls_.try_emplace(client & PK_CLIENT_PLACE);
-  if (fresh)
-    it->second = stacks_.user_number(
-        call->call, processes_.image_of(clients_.process_of(client), call->exec_id));
 }
 
 void Recorder::scale_all(uint64_t watched_ns, uint64_t all_ns) {
@@ -280,7 +271,7 @@ void Recorder::keep_stacks(uint32_t rounds) {
   for (const Counts* rows : {&rows_, &objects_})
     for (const auto& [row, count] : *rows) note(row);
   timeline_.each_row(note);
-  for (const auto& [place, stack] : calls_) user.insert(stack);
+  calls_.each_stack([&user](uint64_t stack) { user.insert(stack); });
   stacks_.keep(kernel, user, rounds);
 }
 
@@ -386,17 +377,7 @@ void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of
       }
     }
     told.key.stack = profile.stack(stack);
-    if (const pk_client* call = told.key.client ? clients_.call_of(key.client) : nullptr) {
-      stack.clear();
-      if (call->syscall != PK_NO_SYSCALL)
-        stack.push_back(pseudo("syscall:" + syscall_name(call->syscall, call->compat)));
-      const auto it = calls_.find(key.client & PK_CLIENT_PLACE);
-      if (it != calls_.end())
-        for (const FrameId f : stacks_.user(it->second)) stack.push_back(move_frame(f));
-      Client client = profile.clients()[told.key.client];
-      client.call = profile.stack(stack);
-      told.key.client = profile.client(client);
-    }
+    told.key.client = calls_.tell(profile, told.key.client, key.client, move_frame);
     SampleValue value;
     (exact || calls ? value.calls : value.count) = count.samples;
     value.ns = count.ns;

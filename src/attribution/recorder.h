@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "attribution/client_calls.h"
 #include "attribution/clients.h"
 #include "attribution/measured.h"
 #include "attribution/parties.h"
@@ -116,14 +117,13 @@ class Recorder {
   void shorten_timeline();
   [[nodiscard]] bool is_above(double part) const;
   void add_row(const Row& row, const pk_count& count);
-  void meet_call(uint32_t client);
   [[nodiscard]] Row with_processes_of_now(const Row& row) const;
 
   Processes& processes_;
   const RecorderLimits limits_;
   Stacks stacks_;
   Clients clients_;
-  std::unordered_map<uint32_t, uint64_t> calls_;  // user stacks of clients' calls, by place
+  ClientCalls calls_;
   Counts rows_;
   Counts objects_;  // those for an object whose owner is not known yet
   RowNames names_;

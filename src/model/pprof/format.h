@@ -112,7 +112,7 @@ struct MetaComment {
     uint64_t vaddr = 0;
   };
   std::vector<VaddrOf> vaddrs;
-  std::vector<Client> clients;  // of `labels`, by position; their calls are in `calls`
+  std::vector<Client> clients;               // of `labels`, by position; their calls are in `calls`
   std::vector<std::vector<uint64_t>> calls;  // of each client: location ids, leaf first
   struct RequestsOf {
     uint32_t server = 0;  // of `labels`

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 
-#include "served_fixture.h"
 #include "export/formats.h"
 #include "export/gmon/files.h"
 #include "golden.h"
@@ -18,6 +17,7 @@
 #include "report/clients.h"
 #include "report/listing/listing.h"
 #include "report_fixture.h"
+#include "served_fixture.h"
 
 namespace pkprof {
 namespace {

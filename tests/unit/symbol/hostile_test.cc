@@ -236,8 +236,8 @@ TEST_F(Hostile, WarningsHaveALimit) {
   EXPECT_LE(symbols.warnings().size(), 201U);
 }
 
-// Names without end, one inside the other: what is copied must not multiply. If each were read to its
-// end, this would take longer than the suite may.
+// Names without end, one inside the other: what is copied must not multiply. If each were read to
+// its end, this would take longer than the suite may.
 TEST_F(Hostile, OverlappingNames) {
   const size_t count = 200'000;
   const size_t text_size = size_t{4} << 20;

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <set>
 
-#include "served_fixture.h"
 #include "golden.h"
 #include "random_profile.h"
 #include "report/clean.h"
 #include "report/format.h"
 #include "report_fixture.h"
+#include "served_fixture.h"
 #include "top/view.h"
 
 namespace pkprof::top {

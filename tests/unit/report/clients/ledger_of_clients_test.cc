@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "served_fixture.h"
 #include "golden.h"
 #include "random_profile.h"
 #include "report/clients.h"
@@ -15,6 +14,7 @@
 #include "report/ledger/ledger_text.h"
 #include "report/report_json.h"
 #include "report_fixture.h"
+#include "served_fixture.h"
 
 namespace pkprof {
 namespace {

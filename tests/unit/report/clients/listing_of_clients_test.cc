@@ -4,7 +4,6 @@
 
 #include <map>
 
-#include "served_fixture.h"
 #include "golden.h"
 #include "random_profile.h"
 #include "report/clients.h"
@@ -12,6 +11,7 @@
 #include "report/listing/flat_text.h"
 #include "report/listing/graph_text.h"
 #include "report/listing/listing.h"
+#include "served_fixture.h"
 
 namespace pkprof {
 namespace {
