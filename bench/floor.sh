@@ -3,8 +3,8 @@
 #
 # Of what pkprof takes from a load, how much is for its hooks to be there at all, whatever they do.
 # Beside a TCP load: nothing; a clock with an empty program ("bare"); the same, and an empty program at
-# each tracepoint where pkprof has a hook that runs in this load ("hooks"); pkprof; and perf. They take
-# turns; each turn is compared with those of nothing before and after it.
+# each tracepoint where pkprof has a hook that runs in this load ("hooks"); pkprof; and perf. With
+# --clients there are more hooks ("clients-hooks", "clients"). They take turns; each turn is compared with those of nothing before and after it.
 set -euo pipefail
 # shellcheck source=bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -15,7 +15,7 @@ usage() {
   cat <<'TEXT'
 Usage: bench/floor.sh [--load tcp-rr|tcp-stream|redis|nginx] [--rounds N] [--seconds S] [--variants LIST] [--bin DIR]
 
-Needs root; bare,hooks,pkprof,perf by default, 10 rounds of 2 s each. Prints the share of segments that
+Needs root; bare,hooks,pkprof,perf by default, and clients-hooks,clients; 10 rounds of 2 s each. Prints the share of segments that
 were sent, less one: -0.05 is five in a hundred fewer.
 TEXT
 }
@@ -40,8 +40,8 @@ trap clean_up EXIT
 trap 'exit 130' INT TERM
 
 # What pkprof attaches at raw tracepoints while it records this load, by their names.
-hooks_there() {
-  "$bin/pkprof" record -a -q --budget 100 -o "$work/p" -d 4 &
+hooks_there() { # [OPTION…]
+  "$bin/pkprof" record -a -q --budget 100 -o "$work/p" -d 4 "$@" &
   profiler=$!
   sleep 3
   local link
@@ -59,6 +59,8 @@ begin_profiler() { # VARIANT
   case $1 in
     bare) "$bin/bare_sampler" 997 >/dev/null & ;;
     hooks) "$bin/bare_sampler" 997 0 "${tracepoints[@]}" >/dev/null & ;;
+    clients-hooks) "$bin/bare_sampler" 997 0 "${clients_tracepoints[@]}" >/dev/null & ;;
+    clients) "$bin/pkprof" record -a -q -F 997 --budget 100 --clients -o "$work/profile" & ;;
     pkprof) "$bin/pkprof" record -a -q -F 997 --budget 100 -o "$work/profile" & ;;
     perf) perf record -q -a -g -F 997 -o "$work/perf.data" >/dev/null 2>&1 & ;;
     *)
@@ -96,6 +98,7 @@ start_load "$load"
 sleep 1.5
 client=${load_pids[-1]}
 mapfile -t tracepoints < <(hooks_there | sort)
+mapfile -t clients_tracepoints < <(hooks_there --clients | sort)
 echo "${#tracepoints[@]} tracepoints"
 before=$(turn plain)
 for _ in $(seq "$rounds"); do
@@ -108,5 +111,5 @@ for _ in $(seq "$rounds"); do
 done
 for variant in ${variants//,/ }; do
   sort -g "$work/$variant" | awk -v name="$variant" '{ v[NR] = $1 }
-    END { printf "%-8s %+.3f [%+.3f to %+.3f]\n", name, v[int((NR + 1) / 2)], v[int((NR + 3) / 4)], v[int((3 * NR + 3) / 4)] }'
+    END { printf "%-13s %+.3f [%+.3f to %+.3f]\n", name, v[int((NR + 1) / 2)], v[int((NR + 3) / 4)], v[int((3 * NR + 3) / 4)] }'
 done

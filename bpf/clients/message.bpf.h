@@ -262,6 +262,8 @@ static __noinline __u64 pk_takes(struct pk_cpu *c, struct sock *sk)
 		return pk_is_awaited(question) ? question : 0;
 	}
 	flow = end->flow ? pk_noted_message(end->flow) : NULL;
+	if (family != AF_UNIX)
+		worker->arrived = 0; /* of a message that was not taken */
 	client = flow ? flow->client : worker->arrived;
 	if (sk->sk_protocol == IPPROTO_UDP && family != AF_UNIX) {
 		client = end->next & PK_CLIENT_PLACE;

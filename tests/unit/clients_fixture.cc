@@ -40,6 +40,8 @@ class ClientsMachine {
     for (uint32_t i = 0; i < 14; ++i) work(process(400 + i, "worker"), by_proxy, 10 + i, 5);
     work_for_clients_elsewhere(proxy, database);
     add_asynchronous_work(browser, proxy, database);
+    profile_.requests = {{{proxy, profile_.client({.label = browser})}, 20'000},
+                         {{database, profile_.client(by_proxy)}, 7'000}};
     return std::move(profile_);
   }
 

@@ -12,6 +12,7 @@ export function sum(rows: ClientRow[]): ClientRow {
     all.user += row.user;
     all.own += row.own;
     all.async += row.async;
+    if (row.requests) all.requests = (all.requests ?? 0) + row.requests;
   }
   return all;
 }

@@ -98,6 +98,8 @@ function OneServer({ profile, server, nameOf, onClient, onServer }: ServerProps)
         {share(total(row))}
       </td>
       <td class="number">{row === itself ? "" : percent(total(row) / forClients)}</td>
+      <td class="number">{row.requests}</td>
+      <td class="number">{row.requests && duration(total(row) / row.requests)}</td>
       <td>{row.via?.map(nameOf).join(", ")}</td>
     </tr>
   );
@@ -120,11 +122,17 @@ function OneServer({ profile, server, nameOf, onClient, onServer }: ServerProps)
               <th scope="col">user</th>
               <th scope="col">own kernel</th>
               <th scope="col">async kernel</th>
-              <th scope="col" title="why it is the client's: taken, replied, woken, asked">
+              <th scope="col" title="why it is the client's: taken, replied, woken, asked, shared">
                 total
               </th>
               <th scope="col" title="percent of what the server did for its clients">
                 share
+              </th>
+              <th scope="col" title="that the server took of the client">
+                requests
+              </th>
+              <th scope="col" title="CPU time of a request">
+                each
               </th>
               <th scope="col" title="servers that passed it on">
                 via

@@ -107,6 +107,7 @@ export interface ClientRow {
   client?: number; // a label
   via?: number[];
   rules?: Record<string, number>;
+  requests?: number; // that the server took; none where they cannot be counted
   user: number;
   own: number;
   async: number;

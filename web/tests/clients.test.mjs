@@ -81,7 +81,9 @@ describe("the servers", () => {
           ],
           cells[0],
         );
-        assert.equal(cells[6] === "nginx[200]", client.via.includes(200), cells[6]);
+        assert.equal(cells[6], `${client.requests ?? ""}`);
+        assert.equal(cells[7] !== "", client.requests !== undefined);
+        assert.equal(cells[8] === "nginx[200]", client.via.includes(200), cells[8]);
       });
     });
   });

@@ -200,6 +200,7 @@ Json client_to_json(const Profile& profile, const ClientRow& row) {
   const Client& client = profile.clients()[row.client];
   to["client"] = client.label;
   to["via"] = client.via;
+  if (row.requests) to["requests"] = row.requests;
   Json& rules = to["rules"] = Json::object();
   for (int i = 1; i < client_rule_count; ++i)
     if (row.rules[i]) rules[std::string(to_string(static_cast<ClientRule>(i)))] = row.rules[i];
