@@ -33,8 +33,8 @@ class CommandTest : public testing::Test {
  protected:
   void SetUp() override { skip_unless_able(); }
 
-  Finished record_command(const Argv& command) {
-    Argv argv = {"record", "-o", file_, "--"};
+  Finished record_command(const Argv& command, const char* budget = "5") {
+    Argv argv = {"record", "-o", file_, "--budget", budget, "--"};
     argv.insert(argv.end(), command.begin(), command.end());
     return run_pkprof(argv);
   }
@@ -352,7 +352,7 @@ TEST_F(CommandTest, TheRestIsOther) {
   const int other = stage_.start_hog(last_cpu());
   // An emulated CPU stands still for milliseconds, and a sample stands for as long.
   const std::string seconds = in_guest() ? "5" : "1";
-  const Finished done = record_command({testnet::sibling("pk_hog"), "--seconds", seconds});
+  const Finished done = record_command({testnet::sibling("pk_hog"), "--seconds", seconds}, "100");
   EXPECT_EQ(done.status, 0);
   const Report report = read_report(file_);
   const std::set<int> hogs = report.pids_of("pk_hog");

@@ -52,7 +52,7 @@ run_gtest() { # SUITE PROGRAM [BESIDE]
 
 gtest_part() { # NAME PROGRAM FILTER [SHARDS SHARD]
   $as_root env GTEST_TOTAL_SHARDS="${4:-1}" GTEST_SHARD_INDEX="${5:-0}" \
-    timeout -k 10 1200 "$bin/$2" "$3" "--gtest_output=json:$results/$1.json"
+    timeout -k 10 1800 "$bin/$2" "$3" "--gtest_output=json:$results/$1.json"
 }
 
 # A status that the counted results do not explain is a failure of its own (a crash, a timeout).

@@ -322,7 +322,12 @@ describe("a name among the servers", () => {
     const browser = wanted.processes.find(({ pid }) => pid === 100);
     const all = await follow(".clients .name", "browser[100]");
     assert.ok(all.startsWith(`all: ${percent(costs(browser), wanted)} %`), all);
-    for (const key of ["ArrowDown", "ArrowDown"]) await page.keyboard.press(key);
+    // By way of the browser's own call.
+    for (const frame of [/^browser:100/, /^main/, /^«syscall:read»/, /^do_syscall_64/]) {
+      await page.keyboard.press("ArrowDown");
+      assert.match(await told(), frame);
+    }
+    await page.keyboard.press("ArrowDown");
     assert.match(await told(), /^«served by postgres:300»/);
   });
 

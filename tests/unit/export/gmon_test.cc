@@ -227,16 +227,17 @@ TEST_F(GmonExportTest, ManyHours) {
   const LabelId label =
       profile.label({.kind = LabelKind::process, .pid = 7, .start_ns = 1, .comm = "long"});
   const MappingId binary = profile.mapping({0, 0x10000, 0, "/bin/long", ""});
-  const auto stack = [&](std::vector<const char*> leaf_first) {
+  const auto stack = [&](const std::vector<const char*>& leaf_first) {
     std::vector<FrameId> frames;
+    frames.reserve(leaf_first.size());
     for (const char* const name : leaf_first) {
       frames.push_back(profile.frame({FrameKind::user, binary, 16 * (frames.size() + 1) + name[0],
                                       profile.string(name), 0, 0}));
     }
     return profile.stack(frames);
   };
-  const auto add = [&](std::vector<const char*> leaf_first, uint64_t ns) {
-    profile.add({label, label, profile.string("user"), Basis::own, stack(std::move(leaf_first))},
+  const auto add = [&](const std::vector<const char*>& leaf_first, uint64_t ns) {
+    profile.add({label, label, profile.string("user"), Basis::own, stack(leaf_first)},
                 {.count = 1, .ns = ns});
   };
   add({"most", "main"}, 400 * hour);

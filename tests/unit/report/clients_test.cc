@@ -80,8 +80,9 @@ TEST(Clients, AServersRowsAreWhatItCosts) {
   const Ledger ledger = build_ledger(chain.profile);
   for (const LedgerRow& row : ledger.processes)
     for (const Server& server : servers)
-      if (server.label == row.label)
+      if (server.label == row.label) {
         EXPECT_EQ(server.for_clients_ns + server.for_itself_ns, row.costs_ns());
+      }
 }
 
 TEST(Clients, OfSomeServersAlone) {
