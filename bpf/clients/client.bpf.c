@@ -24,9 +24,11 @@ __u32 pk_client_now(void)
 	return worker->client | (__u32)worker->rule << PK_CLIENT_RULE_SHIFT;
 }
 
+static __u32 calls_placed;
+
 /*
- * The place of the client with this number. `fresh`: it has just got it, and who finds it fills it in.
- * Places are not given back: rows have them.
+ * The place of the client with this number. `fresh`: it has just got it, and who finds it fills it in;
+ * where that is set before, it is not to get one. Places are not given back: rows have them.
  */
 static __noinline __u32 pk_client_place(__u64 number, __u32 *fresh)
 {
@@ -44,6 +46,8 @@ static __noinline __u32 pk_client_place(__u64 number, __u32 *fresh)
 			return place;
 		if (client->number)
 			continue;
+		if (*fresh)
+			return 0;
 		if (__sync_val_compare_and_swap(&client->number, 0, number) == 0) {
 			*fresh = 1;
 			return place;
@@ -117,7 +121,8 @@ __u32 pk_client_by_call(__u32 place, __u64 stack)
 	struct pk_client *of = pk_client_at(place), *first, *client;
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pk_key at = {};
-	__u32 fresh = 0, made;
+	bool full = calls_placed >= PK_CLIENT_CALLS;
+	__u32 fresh = full, made;
 
 	if (!of || of->call)
 		return 0;
@@ -127,8 +132,9 @@ __u32 pk_client_by_call(__u32 place, __u64 stack)
 	pk_current_syscall(task, &at);
 	made = pk_client_place(mix(mix(config.seed ^ PK_SALT_CALLED, place), mix(stack, at.syscall)) | 1, &fresh);
 	client = pk_client_at(made);
-	if (!fresh || !client)
+	if (full || !fresh || !client)
 		return made;
+	__sync_fetch_and_add(&calls_placed, 1);
 	client->process = of->process;
 	client->behind = of->behind;
 	client->first = of->first;
