@@ -33,7 +33,9 @@ class Maker {
 
   void run() {
     const ClientId direct = p_.client({.label = m_.browser});
-    const ClientId through = p_.client({.label = m_.browser, .via = {m_.nginx}});
+    const std::vector<FrameId> call = {pseudo("syscall:read"), user(app_, "main")};
+    const ClientId through =
+        p_.client({.label = m_.browser, .via = {m_.nginx}, .call = p_.stack(call)});
     const ClientId elsewhere = p_.client({.label = m_.remote, .rule = ClientRule::replied});
     const ClientId asking = p_.client({.label = m_.curl});
     const ClientId proxys = p_.client({.label = m_.nginx});

@@ -153,7 +153,7 @@ void PartsMaker::add_samples() {
 // Outermost first, never empty: time is some function's.
 void PartsMaker::path_of(const SampleKey& key, uint32_t scope) {
   path_.clear();
-  const auto frames = profile_.frames_of(key.stack);
+  const auto frames = served_by_.code_of(key.stack);
   // The source of a server's work is the server.
   const bool user = profile_.text(key.source) == "user" ||
                     (served_by_.marks_of(key.stack) != 0 &&

@@ -27,9 +27,16 @@ ServedBy::ServedBy(const Profile& profile)
   }
 }
 
+std::span<const FrameId> ServedBy::code_of(StackId stack) const {
+  const auto frames = profile_.frames_of(stack);
+  for (size_t count = frames.size(); count > 0; --count)
+    if (is_mark(frames[count - 1])) return frames.first(count);
+  return frames;
+}
+
 size_t ServedBy::marks_of(StackId stack) const {
   size_t marks = 0;
-  for (const FrameId frame : profile_.frames_of(stack) | std::views::reverse) {
+  for (const FrameId frame : code_of(stack) | std::views::reverse) {
     if (!is_mark(frame)) break;
     ++marks;
   }
@@ -39,7 +46,7 @@ size_t ServedBy::marks_of(StackId stack) const {
 std::optional<LabelId> ServedBy::server_of(StackId stack) const {
   const size_t marks = marks_of(stack);
   if (marks == 0) return {};
-  const auto frames = profile_.frames_of(stack);
+  const auto frames = code_of(stack);
   return server_of_frame_[frames[frames.size() - marks]];
 }
 

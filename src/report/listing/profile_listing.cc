@@ -207,7 +207,7 @@ void ProfileListing::add_stacks(const std::vector<Weight>& weights, const std::v
       shares.back().calls += weight.calls;
     }
     path.clear();
-    const auto frames = profile_.frames_of(first.stack);
+    const auto frames = apart_ ? served_by_.code_of(first.stack) : profile_.frames_of(first.stack);
     const size_t shown = worth[first.scope] ? frames.size()
                          : apart_           ? served_by_.marks_of(first.stack)
                                             : 0;

@@ -161,6 +161,13 @@ ClientsTest::Ask ClientsTest::text(const Argv& where) {
   };
 }
 
+Argv ClientsTest::get(const std::string& port) {
+  const std::string get = "GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n";
+  const size_t bytes = talk(port, get).size();
+  EXPECT_GT(bytes, 20U);
+  return {"--port", port, "--text", get, "--answer-bytes", std::to_string(bytes)};
+}
+
 std::string ClientsTest::talk(const std::string& port, const std::string& text) {
   const std::string script = "for i in $(seq 200); do exec 3<>/dev/tcp/127.0.0.1/" + port +
                              " && break; sleep 0.05; done 2>/dev/null; printf '" + text +

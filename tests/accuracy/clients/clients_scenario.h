@@ -90,6 +90,8 @@ class ClientsTest : public ::testing::Test {
   // The same of pk_ask.
   Ask text(const Argv& where);
 
+  // For pk_ask: a request for a page of whoever is at that port, and how long its answer is.
+  static Argv get(const std::string& port);
   // What somebody at that port says to this, once it is there.
   static std::string talk(const std::string& port, const std::string& text);
 

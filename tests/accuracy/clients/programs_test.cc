@@ -42,13 +42,6 @@ class NginxClientsTest : public ClientsTest {
             "; events {} http { access_log off; keepalive_requests 100000000; " + server + " }\n");
     return serve("nginx", {"-p", dir_.path(), "-c", dir_.file("nginx.conf"), "-e", "stderr"});
   }
-  // A request, and how long its answer is.
-  Argv get(const std::string& port) {
-    const std::string get = "GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n";
-    const size_t bytes = talk(port, get).size();
-    EXPECT_GT(bytes, 20U);
-    return {"--port", port, "--text", get, "--answer-bytes", std::to_string(bytes)};
-  }
 };
 
 TEST_F(NginxClientsTest, AnswersByItself) {

@@ -16,13 +16,6 @@ using namespace std::chrono_literals;
 class RuntimesTest : public ClientsTest {
  protected:
   int script(const Argv& argv, int cpu = server_cpu) { return stage_.start(nullptr, argv, cpu); }
-  // A request for a page, and how long its answer is.
-  Argv get(const std::string& port) {
-    const std::string get = "GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n";
-    const size_t bytes = talk(port, get).size();
-    EXPECT_GT(bytes, 20U);
-    return {"--port", port, "--text", get, "--answer-bytes", std::to_string(bytes)};
-  }
 };
 
 TEST_F(RuntimesTest, Asyncio) {
