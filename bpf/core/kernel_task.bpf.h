@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 
+#define TASK_DEAD 0x80 /* task_struct.__state */
 #define PF_EXITING 0x00000004
 #define PF_WQ_WORKER 0x00000020
 #define PF_KTHREAD 0x00200000
@@ -241,6 +242,7 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_info sched_info;
 	int nr_cpus_allowed;
+	int on_cpu;
 	int pid;
 	int tgid;
 	struct mm_struct *mm;
@@ -249,6 +251,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	__u64 start_time;
 	__u64 start_boottime;
 	const struct cred *cred;
 	struct css_set *cgroups;

@@ -89,6 +89,7 @@ enum pk_kind {
 	PK_STOLEN = 7,    /* not this machine's time */
 	PK_MEASURED = 8,  /* a task's turn or a softirq, by its entry and exit; .vec says which */
 	PK_CALLS = 9,     /* calls of a function: .kstack, from .ustack; .samples of them */
+	PK_WAIT = 10,     /* time off the CPU, see waits_abi.h; .samples waits */
 };
 
 /* Softirq vectors as the kernel numbers them (include/linux/interrupt.h). */
@@ -133,7 +134,10 @@ enum { PK_NO_SYSCALL = 0xffff };
 
 /* What samples are counted under. */
 struct pk_key {
-	__u64 ran_on; /* label */
+	union {
+		__u64 ran_on; /* label */
+		__u64 waker;  /* of PK_WAIT and PK_WAIT_BLOCKED: number of a pk_waker; 0: not known */
+	};
 	__u64 served; /* label or object, see served_kind */
 	union {
 		__u64 kstack;   /* number of a pk_stack, 0 for none */
@@ -153,10 +157,14 @@ struct pk_key {
 	union {
 		__u8 vec;        /* enum pk_vec, for PK_SOFTIRQ */
 		__u8 exact_kind; /* enum pk_exact_kind, for PK_INTERRUPT and PK_MEASURED */
+		__u8 wait_part;  /* enum pk_wait_part, for PK_WAIT */
 	};
 	__u8 basis;   /* enum pk_basis */
 	__u8 served_kind;
-	__u8 reason; /* PK_SERVED_OBJECT: enum pk_reason should nobody own it */
+	union {
+		__u8 reason; /* PK_SERVED_OBJECT: enum pk_reason should nobody own it */
+		__u8 futex;  /* of PK_WAIT in futex(): 1 + the operation */
+	};
 	__u32 exec_id; /* which program image of its process ustack belongs to, see pk_label */
 	__u32 client; /* for which the process works that is served: see clients_abi.h; 0: for itself */
 };
@@ -325,6 +333,7 @@ struct pk_vote {
 };
 
 #include "clients_abi.h"
+#include "waits_abi.h"
 #include "config.h"
 
 /* Per-CPU counters; what went wrong is never silent. */
@@ -351,6 +360,7 @@ struct pk_stats {
 	__u64 calls_shortened; /* whose caller was left out for want of rows */
 	__u64 calls_voted;     /* that could not wait to be known whom they are for */
 	__u64 clients_full;    /* clients that found no place: work for them counts as a server's own */
+	__u64 waiters_full;    /* threads that found no place: waits of theirs are not known */
 };
 
 /* One entry of the ksym iterator. */

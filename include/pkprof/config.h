@@ -15,6 +15,7 @@ enum pk_hook_group {
 	PK_HOOKS_MEASURE,    /* for each task's turn and each softirq; where all of the time is measured */
 	PK_HOOKS_CALLS,      /* for each softirq, what it is for and each call; where calls are counted */
 	PK_HOOKS_CLIENTS,    /* for each message and each wakeup; where servers' clients are asked for */
+	PK_HOOKS_WAITS,      /* for each task's turn and each wakeup; where waiting is asked for */
 	PK_HOOK_GROUPS,
 };
 
@@ -152,6 +153,7 @@ struct pk_config {
 	__u64 mappings;           /* someone reads what sampled processes have mapped, */
 	__u64 unwind;             /* and makes tables of how their frames are left */
 	__u64 clients;            /* enum pk_clients_wanted */
+	__u64 waits;              /* threads' waits are counted, too */
 	__u64 debox;              /* DeBox's threads are told what is done for them elsewhere */
 	__u64 debox_tids;         /* where in its memory the threads' numbers are, */
 	__u64 debox_threads;      /* and the threads, */

@@ -207,6 +207,14 @@ struct pk_cpu_calls {
 	__u64 busy[PK_LEVELS]; /* task in which a call is being counted, by pk_call_level() */
 };
 
+/* Where waiting is asked for; see bpf/waits/waiter.bpf.h. */
+struct pk_cpu_waits {
+	__u64 period;     /* of waits that begin now, ns; 0: none did */
+	__u64 kept_since; /* up to now, .kept were kept since then */
+	__u32 kept;
+	__u32 pending;    /* the task that has come has waits to be told */
+};
+
 /* One CPU: a part for each mechanism, whose own it is. */
 struct pk_cpu {
 	struct pk_cpu_hot hot;
@@ -220,6 +228,7 @@ struct pk_cpu {
 	struct pk_cpu_votes votes;
 	struct pk_cpu_scratch scratch;
 	struct pk_cpu_calls calls;
+	struct pk_cpu_waits waits;
 	__u64 sender; /* number of the socket that sending deferred to a softirq was for last */
 	__u64 percpu; /* base of this CPU's per-CPU area, 0 before it is known */
 	struct pk_stats stats;

@@ -38,13 +38,14 @@ Recorder::Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& pr
       stacks_(kernel, user),
       clients_(processes),
       calls_(clients_, processes, stacks_),
-      names_(stacks_, processes, clients_),
+      wakeups_(stacks_, processes),
+      names_(stacks_, processes, clients_, wakeups_),
       timeline_(limits.cells) {}
 
 // Some are told apart no more.
 Row Recorder::with_processes_of_now(const Row& row) const {
   Row to = row;
-  to.key.ran_on = processes_.standing_for(row.key.ran_on);
+  if (!is_blocked(row.key)) to.key.ran_on = processes_.standing_for(row.key.ran_on);
   if (row.key.served_kind == PK_SERVED_LABEL)
     to.key.served = processes_.standing_for(row.key.served);
   return to;
@@ -80,14 +81,17 @@ void Recorder::add(const Tables& tables) {
   stacks_.hand_over(tables.stacks);
   for (const auto& [told, count] : tables.counts) {
     const pk_key key = clients_.told_apart(told);
-    Row row{key, timeline_.now()};
+    const bool is_wait = key.kind == PK_WAIT;
+    Row row{key, is_wait ? 0 : timeline_.now()};
     if (has_kernel_stack(key)) stacks_.meet(key.kstack);
+    if (is_blocked(key)) wakeups_.meet(key.waker);
+    if (is_wait) processes_.meet(key.served);
     // The user stack is the consumer's, and it is the one who is served.
     if (has_user_stack(key)) {
       const Stacks::User stack =
           stacks_.resolve(key.ustack, processes_.image_of(key.served, key.exec_id));
       row.key.ustack = stack.number;
-      if (!is_ours(key.served)) user_stacks_[stack.end] += count.samples;
+      if (!is_wait && !is_ours(key.served)) user_stacks_[stack.end] += count.samples;
     }
     row.key.exec_id = 0;
     calls_.meet(key.client);
@@ -262,16 +266,18 @@ bool Recorder::take_stacks() {
 }
 
 void Recorder::keep_stacks(uint32_t rounds) {
-  Stacks::Numbers kernel;
-  Stacks::Numbers user;
+  Stacks::Numbers kernel, user, wakeups;
   const auto note = [&](const Row& row) {
     if (has_kernel_stack(row.key)) kernel.insert(row.key.kstack);
     if (has_user_stack(row.key)) user.insert(row.key.ustack);
+    if (is_blocked(row.key)) wakeups.insert(row.key.waker);
   };
   for (const Counts* rows : {&rows_, &objects_})
     for (const auto& [row, count] : *rows) note(row);
   timeline_.each_row(note);
+  wakeups_.keep(wakeups);
   calls_.each_stack([&user](uint64_t stack) { user.insert(stack); });
+  wakeups_.add_stacks(kernel, user);
   stacks_.keep(kernel, user, rounds);
 }
 
@@ -365,6 +371,7 @@ void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of
     const bool exact = key.kind == PK_INTERRUPT;
     const bool calls = key.kind == PK_CALLS;
     RowNames::Told told = names_.tell(profile, row, selected);
+    if (key.kind == PK_WAIT && told.served_other) continue;  // whoever is not asked for may wait
     stack.clear();
     if (!told.served_other || stacks_of_others) {
       if (key.kind != PK_IDLING)
@@ -377,6 +384,7 @@ void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of
       }
     }
     told.key.stack = profile.stack(stack);
+    if (is_blocked(key)) told.key.wakeup = wakeups_.tell(profile, key.waker, move_frame);
     told.key.client = calls_.tell(profile, told.key.client, key.client, move_frame);
     SampleValue value;
     (exact || calls ? value.calls : value.count) = count.samples;

@@ -26,6 +26,7 @@
 #include "attribution/scale.h"
 #include "attribution/stacks.h"
 #include "attribution/timeline.h"
+#include "attribution/wakeups.h"
 #include "kernel/counted.h"
 #include "model/profile.h"
 #include "process/processes.h"
@@ -57,6 +58,8 @@ class Recorder {
   }
   // Where servers' clients were asked for: the kernel side's table of them, to outlive this.
   void know_clients(std::span<const pk_client> table) { clients_.know(table); }
+  // Where waits are counted: who ended them is asked there.
+  [[nodiscard]] Wakeups& wakeups() { return wakeups_; }
   // A timeline is kept from here on, of slots of `slot_ns`: what is added is in this one, or in
   // equal parts in so many from this one on.
   void begin_slot(uint32_t slot, uint32_t slots, uint64_t slot_ns) {
@@ -82,6 +85,7 @@ class Recorder {
   // Samples that make_room() took the stack from, and those for objects that it forgot.
   [[nodiscard]] uint64_t without_stack() const { return without_stack_; }
   [[nodiscard]] uint64_t forgotten() const { return forgotten_; }
+  [[nodiscard]] uint64_t wakeups_forgotten() const { return wakeups_.forgotten(); }
   void add_leftovers(const Leftovers& left);        // but for the votes
   void add_special(uint64_t special, uint64_t ns);  // time that no sample stands for
   // For how long the CPUs that are idle have been, up to now. When they wake, the tables will have
@@ -124,6 +128,7 @@ class Recorder {
   Stacks stacks_;
   Clients clients_;
   ClientCalls calls_;
+  Wakeups wakeups_;
   Counts rows_;
   Counts objects_;  // those for an object whose owner is not known yet
   RowNames names_;

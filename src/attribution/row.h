@@ -44,6 +44,12 @@ inline pk_key charged_to(pk_key key, uint64_t label, bool voted) {
   return key;
 }
 
+// Of a wait that was, or is, blocked key.waker says who ended it; of all else key.ran_on is a
+// label.
+inline bool is_blocked(const pk_key& key) {
+  return key.kind == PK_WAIT && key.wait_part != PK_WAIT_READY;
+}
+
 struct RowHash {
   size_t operator()(const Row& r) const {
     uint64_t words[sizeof(pk_key) / 8];

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "attribution/sources.h"
+#include "attribution/waits/kinds.h"
 #include "model/source.h"
 
 namespace pkprof {
@@ -28,7 +29,8 @@ constexpr ptrdiff_t telling_frames = 4;  // the outermost ones, that may tell a 
 Row RowNames::without_stacks(const Row& row) {
   Row to = row;
   if (has_user_stack(row.key)) to.key.ustack = 0;
-  if (has_kernel_stack(row.key)) {
+  // What was waited for is told by the kernel's stack.
+  if (has_kernel_stack(row.key) && row.key.kind != PK_WAIT) {
     const bool tells_source = row.key.kind == PK_OWN && row.key.syscall == PK_NO_SYSCALL;
     to.key.kstack = tells_source ? stacks_.outermost(row.key.kstack, telling_frames) : 0;
   }
@@ -55,6 +57,17 @@ std::string RowNames::function_name(FrameId frame) const {
   return std::string(name.substr(0, name.find('.')));  // x.isra.0 is a part of x
 }
 
+std::string RowNames::wait_source(const pk_key& key, Frames kernel) const {
+  std::vector<std::string_view> functions;
+  functions.reserve(kernel.size());
+  for (const FrameId frame : kernel) functions.push_back(stacks_.function(frame));
+  const pk_waker* waker = is_blocked(key) ? wakeups_.at(key.waker) : nullptr;
+  return "wait:" + std::string(wait_kind({.part = static_cast<pk_wait_part>(key.wait_part),
+                                          .functions = functions,
+                                          .futex = key.futex,
+                                          .waker = waker}));
+}
+
 std::string RowNames::source_of(const pk_key& key, const Label& ran_on, Frames kernel) {
   switch (key.kind) {
     case PK_USER:
@@ -73,6 +86,8 @@ std::string RowNames::source_of(const pk_key& key, const Label& ran_on, Frames k
       return std::string(stolen_by_host);
     case PK_CALLS:
       return std::string(counted_calls);
+    case PK_WAIT:
+      return wait_source(key, kernel);
     default:
       break;
   }
@@ -97,6 +112,7 @@ std::string RowNames::work_name(const pk_key& key) {
 
 LabelId RowNames::served_label(Profile& p, const pk_key& key, const Label& ran_on, Frames kernel) {
   Label label;
+  if (key.kind == PK_WAIT) return p.label(processes_.label_of(key.served));
   const bool of_kernel = key.kind == PK_KTHREAD ? kthread_of_kernel(kthread_name(ran_on.comm))
                          : key.kind == PK_WORK  ? work_of_kernel(work_name(key))
                          // A kernel thread that nobody gave any work.
@@ -145,26 +161,33 @@ std::vector<FrameId> RowNames::functions_of(const pk_key& key) {
   return functions;
 }
 
+// Of a wait, for whom it was or who had the CPU.
+Label RowNames::label_of_ran_on(const pk_key& key) const {
+  if (is_blocked(key)) return wakeups_.waited_for(key.waker);
+  if (key.ran_on >> 32) return processes_.label_of(key.ran_on);
+  if (key.kind == PK_WAIT && !key.ran_on)
+    return {.kind = LabelKind::unclaimed, .reason = "forgotten"};
+  return {.kind = key.ran_on == PK_IDLE   ? LabelKind::idle
+                  : key.ran_on == PK_HOST ? LabelKind::steal
+                                          : LabelKind::kernel};
+}
+
 RowNames::Told RowNames::tell(Profile& profile, const Row& row, const Selected& selected) {
   const auto is_process = [](uint64_t label) { return label >> 32 != 0; };
   const pk_key& key = row.key;
   Label other_label;
   other_label.kind = LabelKind::other;
-  Label ran;
-  if (is_process(key.ran_on))
-    ran = processes_.label_of(key.ran_on);
-  else
-    ran.kind = key.ran_on == PK_IDLE   ? LabelKind::idle
-               : key.ran_on == PK_HOST ? LabelKind::steal
-                                       : LabelKind::kernel;
+  const Label ran = label_of_ran_on(key);
   const bool function_only = key.kind == PK_INTERRUPT || key.kind == PK_CALLS;
   Told told;
   told.functions = functions_of(key);
   told.kernel = function_only ? Frames(told.functions) : stacks_.kernel(key.kstack);
+  if (key.kind == PK_WAIT) told.kernel = from_scheduler_on(stacks_, told.kernel);
   told.served_other =
       key.served_kind == PK_SERVED_LABEL && is_process(key.served) && !selected(key.served);
   // Kernel threads are of no target, but what runs on them may be for one.
-  const bool ran_other = is_process(key.ran_on) && !ran.kthread && !selected(key.ran_on);
+  const bool ran_other =
+      key.kind != PK_WAIT && is_process(key.ran_on) && !ran.kthread && !selected(key.ran_on);
   told.key.ran_on = profile.label(ran_other ? other_label : ran);
   told.key.served =
       told.served_other ? profile.label(other_label) : served_label(profile, key, ran, told.kernel);
@@ -172,7 +195,9 @@ RowNames::Told RowNames::tell(Profile& profile, const Row& row, const Selected& 
   told.key.source = profile.string(told.source);
   told.key.basis = static_cast<Basis>(key.basis);
   const bool to_process = key.served_kind == PK_SERVED_LABEL && is_process(key.served);
-  told.key.thread = ran_other ? 0 : name_thread(profile, told.key.ran_on, key.ran_on);
+  if (key.kind == PK_WAIT) told.key.resource = Resource::wait;
+  told.key.thread =
+      ran_other || is_blocked(key) ? 0 : name_thread(profile, told.key.ran_on, key.ran_on);
   if (to_process && !told.served_other) {
     told.key.client = clients_.tell(profile, key.client);
     told.key.served_thread = name_thread(profile, told.key.served, key.served);

@@ -12,6 +12,7 @@
 #include "attribution/interrupts.h"
 #include "attribution/row.h"
 #include "attribution/stacks.h"
+#include "attribution/wakeups.h"
 #include "model/profile.h"
 #include "process/processes.h"
 
@@ -22,8 +23,8 @@ class RowNames {
   using Frames = Stacks::Frames;
   using Selected = std::function<bool(uint64_t)>;  // by label
 
-  RowNames(Stacks& stacks, Processes& processes, const Clients& clients)
-      : stacks_(stacks), processes_(processes), clients_(clients) {}
+  RowNames(Stacks& stacks, Processes& processes, const Clients& clients, const Wakeups& wakeups)
+      : stacks_(stacks), processes_(processes), clients_(clients), wakeups_(wakeups) {}
 
   struct Told {
     SampleKey key;  // but for the stack
@@ -42,6 +43,8 @@ class RowNames {
 
  private:
   std::string source_of(const pk_key& key, const Label& ran_on, Frames kernel);
+  std::string wait_source(const pk_key& key, Frames kernel) const;
+  [[nodiscard]] Label label_of_ran_on(const pk_key& key) const;
   std::string interrupt_source(const pk_key& key, Frames kernel);
   std::string function_name(FrameId frame) const;
   std::string work_name(const pk_key& key);
@@ -53,6 +56,7 @@ class RowNames {
   Stacks& stacks_;
   Processes& processes_;
   const Clients& clients_;
+  const Wakeups& wakeups_;
   InterruptNames interrupts_;
 };
 

@@ -25,7 +25,7 @@ struct Options {
 // What is named, or is hot in the profile that is. Empty: what a look will show as hot.
 Result<std::vector<std::string>> functions_of(const Options& o) {
   if (o.input.empty()) return o.functions;
-  const auto profile = read_profile(o.input);
+  const auto profile = read_resource(o.input, "cpu");
   if (!profile) return std::unexpected(profile.error());
   std::vector<std::string> functions = hot_functions(*profile);
   if (functions.empty()) return fail(o.input + ": none of its time was in the kernel");

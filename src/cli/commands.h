@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "args/arg_parser.h"
+#include "base/result.h"
+#include "model/profile.h"
 #include "report/histogram/histogram.h"
 
 namespace pkprof {
@@ -47,6 +49,10 @@ void add_pkgmon(ArgParser& app, CommandLine& line);
 
 // --by, of report and run.
 void add_by_option(ArgParser& parser, std::string& by);
+
+// --resource, of those that show a profile: one of its resources. And a profile of that alone.
+void add_resource_option(ArgParser& parser, std::string& resource);
+[[nodiscard]] Result<Profile> read_resource(const std::string& file, const std::string& resource);
 
 // --by, of those that list functions: of processes, or what servers did is their clients'.
 void add_charge_option(ArgParser& parser, std::string& by);

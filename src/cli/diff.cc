@@ -19,6 +19,7 @@ struct Options {
   std::string by = "comm";
   std::vector<uint32_t> pids;
   size_t rows = 0;
+  std::string resource = "cpu";
   bool json = false;
   std::string html;
 };
@@ -33,9 +34,9 @@ int write_page(const Options& o, const Profile& a, const Profile& b, By by) {
 }
 
 int diff(const Options& o) {
-  auto a = read_profile(o.a);
+  auto a = read_resource(o.a, o.resource);
   if (!a) return complain(a.error().message, exit_failure);
-  auto b = read_profile(o.b);
+  auto b = read_resource(o.b, o.resource);
   if (!b) return complain(b.error().message, exit_failure);
   const By by = by_from_string(o.by).value_or(By::comm);
   charge_as_asked(*a, by);
@@ -56,6 +57,7 @@ void add_diff(ArgParser& parser, CommandLine& line) {
   sub.add("a", options->a, "The profile before").type("FILE").required();
   sub.add("b", options->b, "The profile after").type("FILE").required();
   add_by_option(sub, options->by);
+  add_resource_option(sub, options->resource);
   sub.add("--pid", options->pids, "Only what these processes were served")
       .separated_by(',')
       .type("PID[,PID...]");

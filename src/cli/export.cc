@@ -17,13 +17,14 @@ struct Options {
   std::string format;
   std::string of = "served";
   std::string by = "pid";
+  std::string resource = "cpu";
   ExportOptions how;
 };
 
 int write(Options o) {
   o.how.ran_on = o.of == "ran-on";
   o.how.input = o.file;
-  auto profile = read_profile(o.file);
+  auto profile = read_resource(o.file, o.resource);
   if (!profile) return complain(profile.error().message, exit_failure);
   charge_as_asked(*profile, by_from_string(o.by).value_or(By::pid));
   const auto text = export_format(o.format)->write(*profile, o.how);
@@ -51,6 +52,7 @@ void add_export(ArgParser& parser, CommandLine& line) {
   sub.add("--of", options->of, "Whose stacks: of who was served, or of who was on the CPU")
       .one_of({"served", "ran-on"});
   add_charge_option(sub, options->by);
+  add_resource_option(sub, options->resource);
   sub.add("--pid", options->how.pids, "Only these processes; in gmon and csv the rest is OTHER")
       .separated_by(',')
       .type("PID[,PID...]");

@@ -45,7 +45,7 @@ struct Listed {
 };
 
 Result<Listed> from_profile(const std::string& path, const Options& o) {
-  auto profile = read_profile(path);
+  auto profile = read_resource(path, "cpu");
   if (!profile) return std::unexpected(profile.error());
   charge_as_asked(*profile, by_from_string(o.by).value_or(By::pid));
   Listed listed{.from = path, .start_unix_ns = profile->meta.start_unix_ns};

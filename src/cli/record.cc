@@ -4,11 +4,13 @@
 
 #include "cli/recording.h"
 #include "cli/terminal.h"
+#include "model/merge.h"
 #include "model/pprof/pprof.h"
 #include "report/clean.h"
 #include "report/clients.h"
 #include "report/format.h"
 #include "report/ledger/ledger_text.h"
+#include "report/waits/waits_text.h"
 
 namespace pkprof {
 namespace {
@@ -18,6 +20,11 @@ struct Options {
   std::string output = "pkprof.pb.gz";
   std::string by = "pid";  // run
 };
+
+std::string waits_of_recording(const Profile& profile, ReportOptions how, By by) {
+  how.by = by == By::client ? By::pid : by;
+  return waits_text(profile, how);
+}
 
 }  // namespace
 
@@ -75,8 +82,12 @@ void add_run(ArgParser& parser, CommandLine& line) {
         if (auto r = write_profile(recording->profile, options->output); !r)
           return complain(r.error().message, exit_failure);
       ReportOptions how = terminal_options();
-      how.by = charge_as_asked(recording->profile, by);
-      if (!print(ledger_text(recording->profile, how))) return exit_failure;
+      const std::string waits = options->recording.record.waits
+                                    ? "\n" + waits_of_recording(recording->profile, how, by)
+                                    : std::string();
+      Profile cpu = of_resource(std::move(recording->profile), Resource::cpu);
+      how.by = charge_as_asked(cpu, by);
+      if (!print(ledger_text(cpu, how) + waits)) return exit_failure;
       return status;
     };
   });

@@ -33,6 +33,8 @@ void settle(RecordingOptions& o, const CommandLine& line) {
   o.record.hooks = !o.sample_only;
   if (o.clients || o.client_ports)
     o.record.clients = PK_CLIENTS_WANTED | (o.client_ports ? uint32_t{PK_CLIENTS_PORTS} : 0U);
+  for (const std::string& name : o.resources)
+    o.record.waits |= name == to_string(Resource::wait) || name == "all";
   Target& t = o.record.target;
   t.command = line.command;
   t.all = o.all || (t.pids.empty() && t.cgroup.empty() && t.command.empty());
@@ -97,6 +99,12 @@ void add_target_options(ArgParser& parser, RecordingOptions& o) {
              "Charge what servers do to their clients, too (report --view clients, --by client)");
   parser.add("--client-ports", o.client_ports,
              "--clients, and clients on other machines by their ports");
+  parser
+      .add("--resource", o.resources,
+           "What is recorded besides CPU time: wait, what threads wait for off the CPU")
+      .separated_by(',')
+      .type("NAME[,NAME...]")
+      .one_of({"cpu", "wait", "all"});
   parser.footer(
       "COMMAND and its arguments stand behind --; without one, recording ends with -d or "
       "at an interrupt (Ctrl-C).");

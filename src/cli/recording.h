@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "record/session.h"
@@ -15,6 +17,7 @@ struct RecordingOptions {
   bool sample_only = false;
   bool clients = false;
   bool client_ports = false;
+  std::vector<std::string> resources;
   double budget_percent = 5;
   bool quiet = false;
   std::string control;  // as Control::open() has it

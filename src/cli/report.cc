@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "model/file.h"
+#include "model/merge.h"
 #include "model/pprof/pprof.h"
 #include "report/calls/calls_json.h"
 #include "report/calls/calls_text.h"
@@ -25,6 +26,7 @@
 #include "report/page/page.h"
 #include "report/report_json.h"
 #include "report/tree/tree_text.h"
+#include "report/waits/waits_text.h"
 
 namespace pkprof {
 namespace {
@@ -35,6 +37,7 @@ constexpr size_t most_bars = 1'000'000;
 struct Options {
   std::string file = "pkprof.pb.gz";
   std::string view = "ledger";
+  std::string resource = "cpu";
   std::vector<uint32_t> pids;
   std::string by;  // "" is pid, and functions of all processes together
   bool json = false;
@@ -56,7 +59,7 @@ constexpr std::array views = {
     View{"ledger", ledger_text, report_json}, View{"flat", flat_text, flat_json},
     View{"graph", graph_text, graph_json},    View{"tree", tree_text, report_json},
     View{"calls", calls_text, calls_json},    View{"clients", clients_text, clients_json},
-    View{"histogram", nullptr, nullptr},
+    View{"waits", waits_text, waits_json},    View{"histogram", nullptr, nullptr},
 };
 
 int show_histogram(const Options& o, const Profile& profile, const ReportOptions& r) {
@@ -98,7 +101,7 @@ int show(const Options& o) {
   By by = by_from_string(o.by).value_or(By::pid);
   if (const std::string wrong = disagreement(o, by); !wrong.empty())
     return complain(wrong, exit_usage);
-  auto profile = read_profile(o.file);
+  auto profile = o.view == "waits" ? read_profile(o.file) : read_resource(o.file, o.resource);
   if (!profile) return complain(profile.error().message, exit_failure);
   if (!o.html.empty()) return write_page(o, *profile);
   by = charge_as_asked(*profile, by);
@@ -130,6 +133,25 @@ void add_by_option(ArgParser& parser, std::string& by) {
   parser.add("--by", by, "Rows: " + listed(names)).type("WHAT").one_of(names);
 }
 
+void add_resource_option(ArgParser& parser, std::string& resource) {
+  std::vector<std::string> names;
+  for (const Resource one : every_resource) names.emplace_back(to_string(one));
+  parser.add("--resource", resource, "Of what the times are: " + listed(names))
+      .type("NAME")
+      .one_of(names)
+      .show_default();
+}
+
+Result<Profile> read_resource(const std::string& file, const std::string& resource) {
+  auto profile = read_profile(file);
+  if (!profile) return profile;
+  const Resource wanted = resource_from_string(resource).value_or(Resource::cpu);
+  if (wanted != Resource::cpu && !has_resource(*profile, wanted))
+    return fail(file + ": it has nothing of " + resource + ", which `record --resource " +
+                resource + "` records");
+  return of_resource(std::move(*profile), wanted);
+}
+
 void add_charge_option(ArgParser& parser, std::string& by) {
   parser.add("--by", by, "client: what a server did for a client is the client's")
       .type("WHAT")
@@ -156,6 +178,7 @@ void add_report(ArgParser& parser, CommandLine& line) {
       .separated_by(',')
       .type("PID[,PID...]");
   add_by_option(sub, options->by);
+  add_resource_option(sub, options->resource);
   sub.add("-n,--rows", options->rows, "At most that many rows").type("N");
   sub.add("--threshold", options->threshold,
           "Sum up what is below in the tree and the graph, in percent")

@@ -15,13 +15,14 @@ namespace {
 
 struct Options {
   std::string file = "pkprof.pb.gz";
+  std::string resource = "cpu";
   uint16_t port = 0;
 };
 
 int run(const Options& o) {
   // The file may be a new one when the page is loaded again.
   const auto page = [&]() -> Result<std::string> {
-    const auto profile = read_profile(o.file);
+    const auto profile = read_resource(o.file, o.resource);
     if (!profile) return std::unexpected(profile.error());
     return page_html(*profile, std::filesystem::path(o.file).filename());
   };
@@ -42,6 +43,7 @@ void add_serve(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
   ArgParser sub = parser.subcommand("serve", "Show a profile's page to a browser, on loopback");
   sub.add("file", options->file, "Profile written by `pkprof record`").type("FILE").show_default();
+  add_resource_option(sub, options->resource);
   sub.add("--port", options->port, "Port to listen on; without it any that is free").type("PORT");
   sub.examples({"pkprof serve before.pb.gz"});
   sub.when_used([options, &line] { line.action = [options] { return run(*options); }; });

@@ -50,7 +50,8 @@ bool KernelHooks::is_asked_for(const Need& need) const {
     return h.need == std::string_view(need.name) && (options.hooks || is_for_clocks(h)) &&
            (h.group != HookGroup::measure || options.measure) &&
            (h.group != HookGroup::calls || options.calls.any()) &&
-           (h.group != HookGroup::clients || options.clients);
+           (h.group != HookGroup::clients || options.clients) &&
+           (h.group != HookGroup::waits || options.waits);
   });
 }
 
@@ -119,6 +120,8 @@ uint32_t KernelHooks::may_rest(uint32_t which) const {
                      (is_attached("pk_sk_data_ready") || is_attached("pk_sock_def_readable"));
   if (!named) which &= ~static_cast<uint32_t>(PK_REST_PACKETS);
   // Clients' messages are seen by those on sending and taking.
+  // Whose packet wakes a thread, only they say.
+  if (object_.options.waits) return 0;
   return object_.options.clients ? which & PK_REST_PACKETS : which;
 }
 

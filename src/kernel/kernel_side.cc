@@ -84,6 +84,7 @@ uint64_t KernelSide::disable(WhileOff clock) {
     parts_->calls.count(false);
     parts_->object.find_idle_cpus();
     parts_->object.measure_now();
+    parts_->waits.count_ongoing();
   }
   return parts_->clocks.stop(clock);
 }
@@ -150,6 +151,9 @@ SocketOwners& KernelSide::owners() {
 }
 const SocketOwners& KernelSide::owners() const {
   return parts_->owners;
+}
+Waits& KernelSide::waits() {
+  return parts_->waits;
 }
 std::span<const pk_client> KernelSide::clients() const {
   return parts_->clients.all();

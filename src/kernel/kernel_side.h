@@ -18,6 +18,7 @@
 #include "kernel/kernel_tables.h"
 #include "kernel/object/kernel_options.h"
 #include "kernel/object/unwind_maps.h"
+#include "kernel/object/waits.h"
 #include "kernel/sampling_clocks.h"
 #include "kernel/socket_owners.h"
 #include "probe/facts.h"
@@ -83,6 +84,7 @@ class KernelSide {
   [[nodiscard]] SocketOwners& owners();
   [[nodiscard]] const SocketOwners& owners() const;
   [[nodiscard]] const UnwindMaps& unwind() const;
+  [[nodiscard]] Waits& waits();
   // For which servers work, by place; none where they are not asked for.
   [[nodiscard]] std::span<const pk_client> clients() const;
 

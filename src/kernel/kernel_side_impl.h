@@ -5,6 +5,7 @@
 #include "kernel/kernel_side.h"
 #include "kernel/object/client_table.h"
 #include "kernel/object/kernel_object.h"
+#include "kernel/object/waits.h"
 
 namespace pkprof {
 
@@ -18,6 +19,7 @@ struct LoadedKernel::Parts {
   SocketOwners owners{object};
   UnwindMaps unwind{object};
   ClientTable clients;
+  Waits waits{object};
   KernelTables tables{object, clocks, calls};
 };
 

@@ -30,6 +30,7 @@ void merge_meta(Meta& before, const Meta& later) {
 struct Numbers {
   std::vector<LabelId> labels;
   std::vector<ClientId> clients;
+  std::vector<WakeupId> wakeups;
   std::vector<MappingId> mappings;
   std::vector<FrameId> frames;
   std::vector<StackId> stacks;
@@ -58,18 +59,28 @@ Numbers add_tables(Profile& to, const Profile& from, const NameOfFrame& name_of)
     client.call = numbers.stacks[client.call];
     numbers.clients.push_back(to.client(client));
   }
+  for (Wakeup wakeup : from.wakeups()) {
+    wakeup.label = numbers.labels[wakeup.label];
+    for (LabelId& before : wakeup.before) before = numbers.labels[before];
+    wakeup.stack = numbers.stacks[wakeup.stack];
+    numbers.wakeups.push_back(to.wakeup(wakeup));
+  }
   return numbers;
 }
 
+using Wanted = std::function<bool(const SampleKey& key)>;
+
 void add_samples(Profile& to, const Profile& from, const Numbers& numbers,
-                 const NewKey& new_key = {}) {
+                 const NewKey& new_key = {}, const Wanted& wanted = {}) {
   for (const Profile::Sample& sample : from.samples()) {
+    if (wanted && !wanted(sample.key)) continue;
     SampleKey key = sample.key;
     key.ran_on = numbers.labels[key.ran_on];
     key.served = numbers.labels[key.served];
     key.source = to.string(from.text(key.source));
     key.stack = numbers.stacks[key.stack];
     key.client = numbers.clients[key.client];
+    key.wakeup = numbers.wakeups[key.wakeup];
     if (new_key) new_key(to, key);
     to.add(key, sample.value);
   }
@@ -99,11 +110,12 @@ Result<> merge(Profile& before, const Profile& later) {
 
 namespace {
 
-Profile copy(const Profile& profile, const NameOfFrame& name_of, const NewKey& new_key) {
+Profile copy(const Profile& profile, const NameOfFrame& name_of, const NewKey& new_key,
+             const Wanted& wanted = {}) {
   Profile to;
   to.meta = profile.meta;
   const Numbers numbers = add_tables(to, profile, name_of);
-  add_samples(to, profile, numbers, new_key);
+  add_samples(to, profile, numbers, new_key, wanted);
   for (TimelineCell cell : profile.timeline) {
     cell.ran_on = numbers.labels[cell.ran_on];
     cell.served = numbers.labels[cell.served];
@@ -122,6 +134,23 @@ Profile renamed(const Profile& profile, const NameOfFrame& name_of) {
 
 Profile rekeyed(const Profile& profile, const NewKey& new_key) {
   return copy(profile, {}, new_key);
+}
+
+bool has_resource(const Profile& profile, Resource resource) {
+  return std::ranges::any_of(profile.samples(), [resource](const Profile::Sample& sample) {
+    return sample.key.resource == resource;
+  });
+}
+
+Profile of_resource(Profile profile, Resource resource) {
+  const bool others = std::ranges::any_of(
+      profile.samples(),
+      [resource](const Profile::Sample& sample) { return sample.key.resource != resource; });
+  if (!others) return profile;
+  Profile only =
+      copy(profile, {}, {}, [resource](const SampleKey& key) { return key.resource == resource; });
+  if (resource != Resource::cpu) only.timeline.clear();  // it is of CPU time
+  return only;
 }
 
 }  // namespace pkprof

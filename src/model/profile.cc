@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, label_kind_count> label_kind_names = {
     "process", "kernel", "idle", "other", "unclaimed", "steal", "remote"};
 constexpr std::array<std::string_view, client_rule_count> client_rule_names = {
     "none", "taken", "replied", "woken", "asked", "shared"};
+constexpr std::array<std::string_view, every_resource.size()> resource_names = {"cpu", "wait"};
 constexpr std::array<std::string_view, 3> frame_kind_names = {"user", "kernel", "pseudo"};
 
 template <typename Enum, size_t n>
@@ -73,6 +74,9 @@ std::string_view to_string(LabelKind kind) {
 std::string_view to_string(ClientRule rule) {
   return enum_name(client_rule_names, rule);
 }
+std::string_view to_string(Resource resource) {
+  return enum_name(resource_names, resource);
+}
 std::string_view to_string(FrameKind kind) {
   return enum_name(frame_kind_names, kind);
 }
@@ -85,6 +89,9 @@ std::optional<LabelKind> label_kind_from_string(std::string_view name) {
 }
 std::optional<ClientRule> client_rule_from_string(std::string_view name) {
   return enum_from<ClientRule>(client_rule_names, name);
+}
+std::optional<Resource> resource_from_string(std::string_view name) {
+  return enum_from<Resource>(resource_names, name);
 }
 std::optional<FrameKind> frame_kind_from_string(std::string_view name) {
   return enum_from<FrameKind>(frame_kind_names, name);
@@ -145,6 +152,7 @@ SampleValue& SampleValue::operator+=(const SampleValue& o) {
 Profile::Profile() {
   label(Label{.kind = LabelKind::kernel});
   client({});
+  wakeup({});
   string("");
   stack_bounds_.push_back(0);
   stack({});
@@ -183,6 +191,16 @@ ClientId Profile::client(const Client& client) {
       hash_seed(), {static_cast<uint64_t>(client.label) << 8 | static_cast<uint64_t>(client.rule),
                     hash_bytes(hash_seed(), via), client.call});
   return intern(clients_, client_index_, hash, client);
+}
+
+WakeupId Profile::wakeup(const Wakeup& wakeup) {
+  assert(wakeup.label < labels_.size());
+  const std::string_view before(reinterpret_cast<const char*>(wakeup.before.data()),
+                                wakeup.before.size() * sizeof(LabelId));
+  const uint64_t hash = hash_words(
+      hash_seed(),
+      {static_cast<uint64_t>(wakeup.label) << 32 | wakeup.stack, hash_bytes(hash_seed(), before)});
+  return intern(wakeups_, wakeup_index_, hash, wakeup);
 }
 
 StringId Profile::string(std::string_view text) {
@@ -232,12 +250,13 @@ void Profile::reserve(size_t samples) {
 void Profile::add(const SampleKey& key, const SampleValue& value) {
   assert(key.ran_on < labels_.size() && key.served < labels_.size());
   assert(key.source < strings_.size() && key.stack < stack_count());
-  assert(key.client < clients_.size());
+  assert(key.client < clients_.size() && key.wakeup < wakeups_.size());
   const uint64_t hash =
       hash_words(hash_seed(), {static_cast<uint64_t>(key.ran_on) << 32 | key.served,
                                static_cast<uint64_t>(key.source) << 32 | key.stack,
                                static_cast<uint64_t>(key.basis) << 32 | key.thread,
-                               static_cast<uint64_t>(key.client) << 32 | key.served_thread});
+                               static_cast<uint64_t>(key.client) << 32 | key.served_thread,
+                               static_cast<uint64_t>(key.resource) << 32 | key.wakeup});
   const uint32_t found =
       sample_index_.find(hash, [&](uint32_t i) { return samples_[i].key == key; });
   if (found != IndexTable::none) {

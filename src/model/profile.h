@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Profile: CPU time by (ran-on, served, source, basis, stack). Everything that reports and
-// exports is a function of a Profile; nothing here knows of a live kernel.
+// The Profile: CPU time, or waiting, by (ran-on, served, source, basis, stack). Everything that
+// reports and exports is a function of a Profile; nothing here knows of a live kernel.
 //
 // Tables (labels, mappings, frames, stacks, strings) are interned and append-only; samples refer
 // to them by index. Adding the same sample twice sums its values, so a Profile is as large as the
 // number of different things that happened, not as the number of samples taken.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -80,8 +81,18 @@ struct Label {
 // The container of a process: as it was recorded, or else as the cgroup tells it.
 [[nodiscard]] Container container_of(const Label& label);
 
+// What a sample is of.
+enum class Resource : uint8_t {
+  cpu = 0,  // SampleValue::ns is CPU time
+  wait,     // it is time off the CPU, and SampleValue::count waits, about
+};
+inline constexpr std::array every_resource = {Resource::cpu, Resource::wait};
+[[nodiscard]] std::string_view to_string(Resource resource);
+[[nodiscard]] std::optional<Resource> resource_from_string(std::string_view name);
+
 using LabelId = uint32_t;
 using ClientId = uint32_t;
+using WakeupId = uint32_t;
 using FrameId = uint32_t;
 using StackId = uint32_t;
 using StringId = uint32_t;
@@ -138,10 +149,18 @@ struct Client {
   bool operator==(const Client&) const = default;
 };
 
+// Who ended a wait: what it did as it woke the one who waited, and who had woken it meanwhile.
+struct Wakeup {
+  LabelId label = 0;
+  StackId stack = 0;            // leaf first
+  std::vector<LabelId> before;  // the last one first
+  bool operator==(const Wakeup&) const = default;
+};
+
 // What a sample is counted under. `stack` is leaf first.
 struct SampleKey {
-  LabelId ran_on = 0;
-  LabelId served = 0;
+  LabelId ran_on = 0;   // of a wait: for whom it was, or who had the CPU
+  LabelId served = 0;   // of a wait: who waited
   StringId source = 0;  // "user", "syscall:read", "fault", "softirq:NET_RX", "irq:...", ...
   Basis basis = Basis::own;
   StackId stack = 0;    // stack 0 is the empty stack
@@ -150,6 +169,8 @@ struct SampleKey {
   // process's threads it was.
   uint32_t served_thread = 0;
   ClientId client = 0;  // of whoever was served; 0: it worked for itself, or that was not asked for
+  Resource resource = Resource::cpu;
+  WakeupId wakeup = 0;  // of a wait; 0: not known
   auto operator<=>(const SampleKey&) const = default;
 };
 
@@ -208,7 +229,8 @@ struct TimelineCell {
 
 class Profile {
  public:
-  // Holds label 0 (KERNEL), client 0 (none), string 0 ("") and stack 0 (empty) from the start.
+  // Holds label 0 (KERNEL), client 0 and wakeup 0 (none), string 0 ("") and stack 0 (empty) from
+  // the start.
   Profile();
 
   Meta meta;
@@ -225,6 +247,7 @@ class Profile {
   // was empty then is filled in when it comes later.
   LabelId label(const Label& label);
   ClientId client(const Client& client);
+  WakeupId wakeup(const Wakeup& wakeup);
   StringId string(std::string_view text);
   MappingId mapping(const Mapping& mapping);
   FrameId frame(const Frame& frame);
@@ -238,6 +261,8 @@ class Profile {
   [[nodiscard]] const std::vector<Label>& labels() const { return labels_; }
   // By ClientId; the first means none.
   [[nodiscard]] const std::vector<Client>& clients() const { return clients_; }
+  // By WakeupId; the first means none.
+  [[nodiscard]] const std::vector<Wakeup>& wakeups() const { return wakeups_; }
   [[nodiscard]] const std::string& text(StringId id) const { return strings_[id]; }
   [[nodiscard]] const std::vector<Mapping>& mappings() const { return mappings_; }
   [[nodiscard]] const std::vector<Frame>& frames() const { return frames_; }
@@ -260,6 +285,7 @@ class Profile {
  private:
   std::vector<Label> labels_;
   std::vector<Client> clients_;
+  std::vector<Wakeup> wakeups_;
   std::deque<std::string> strings_;  // a deque, so that text() stays valid while it grows
   std::vector<Mapping> mappings_;
   std::vector<Frame> frames_;
@@ -270,6 +296,7 @@ class Profile {
   // Who is where in the tables above; positions only, so a Profile can be copied.
   IndexTable label_index_;
   IndexTable client_index_;
+  IndexTable wakeup_index_;
   IndexTable string_index_;
   IndexTable mapping_index_;
   IndexTable frame_index_;

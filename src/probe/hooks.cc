@@ -39,6 +39,9 @@ constexpr const char* killing = "memory: who makes the kernel kill";
 constexpr const char* messages = "clients: Unix sockets";
 constexpr const char* unix_senders = "clients: who sends over Unix sockets";
 constexpr const char* wakers = "clients: who wakes a thread for its work";
+constexpr const char* waits = "waits: how long";
+constexpr const char* wait_ends = "waits: who ends them";
+constexpr const char* wait_stacks = "waits: the waiting thread's stack";
 constexpr const char* names = "processes: that name themselves";
 constexpr const char* coming_back = "CPUs: going offline and coming back";
 
@@ -80,6 +83,9 @@ constexpr Need needs[] = {
     {messages, "time for clients over Unix sockets counts as a server's own"},
     {unix_senders, "time for clients over Unix sockets counts as a server's own"},
     {wakers, "time of threads that others give work to counts as a server's own"},
+    {waits, "what threads wait for is not known"},
+    {wait_ends, "what threads wait for counts as waiting for a CPU"},
+    {wait_stacks, "what a thread waited for is not known"},
     {names, "a process that names itself may be shown by the name that it had before"},
     {coming_back, "a CPU that goes offline is not sampled any more, and taken for idle"},
 };
@@ -161,6 +167,10 @@ constexpr Hook hooks[] = {
      HookGroup::clients},
     {"pk_client_wakes", wakers, "sched_waking", 1, false, 0, HookGroup::clients},
     {"pk_client_forks", wakers, "sched_process_fork", 2, false, 0, HookGroup::clients},
+    {"pk_wait_switch", waits, "sched_switch", 4, false, 0, HookGroup::waits},
+    {"pk_wait_ends", wait_ends, "sched_waking", 1, false, 0, HookGroup::waits},
+    {"pk_wait_over", wait_stacks, "sched_exit_tp", 1, false, 0, HookGroup::waits},
+    {"pk_wait_over_by_function", wait_stacks, "schedule", 0, true, 1, HookGroup::waits},
     {"pk_calls_softirq_entry", all_calls, "softirq_entry", 1, false, 0, HookGroup::calls},
     {"pk_calls_softirq_exit", all_calls, "softirq_exit", 1, false, 0, HookGroup::calls},
     {"pk_calls_packet", all_calls, "netif_receive_skb", 1, false, 0, HookGroup::calls},

@@ -26,6 +26,7 @@ enum class HookGroup : uint8_t {
   measure = PK_HOOKS_MEASURE,
   calls = PK_HOOKS_CALLS,
   clients = PK_HOOKS_CLIENTS,
+  waits = PK_HOOKS_WAITS,
 };
 inline constexpr size_t hook_groups = PK_HOOK_GROUPS;
 

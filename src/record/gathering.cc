@@ -38,6 +38,9 @@ Gathering::Gathering(Prepared& prepared, const RecordOptions& options, Course& c
       processes_(user_symbols_, options.threads),
       recorder_(prepared.symbols ? &*prepared.symbols : nullptr, user_symbols_, processes_) {
   if (options.clients) recorder_.know_clients(kernel_.clients());
+  if (options.waits)
+    recorder_.wakeups().ask([this](uint64_t number) { return kernel_.waits().waker(number); },
+                            [this](uint64_t object) { return main_party_of(object); });
   recorder_.fetch_stacks_by([this](uint64_t number) { return fetch_stack(number); });
   select_processes(processes_, options.target,
                    prepared.child ? static_cast<uint32_t>(prepared.child->pid()) : 0);
@@ -159,6 +162,14 @@ void Gathering::charge_objects(Drain when) {
     recorder_.resolve_owners([&](uint64_t object) { return parties_.of(object, owner, true); });
 }
 
+// Of those it is for, who has most of it; 0: not known.
+uint64_t Gathering::main_party_of(uint64_t object) {
+  const auto owner = [this](uint64_t asked) { return kernel_.owners().of(asked); };
+  const auto parties = parties_.of(object, owner);
+  const auto most = std::ranges::max_element(parties, {}, &Parties::Share::part);
+  return most == parties.end() ? 0 : most->label;
+}
+
 void Gathering::add_what_has_no_sample() {
   recorder_.add_idle_so_far(drained_.idle_ns);
   const uint64_t lost_ns = kernel_.stats().lost_ns;
@@ -181,6 +192,7 @@ Profile Gathering::make_profile() {
 }
 
 Result<Profile> Gathering::cut() {
+  if (options_.waits) kernel_.waits().count_ongoing();
   if (auto r = drain(); !r) return std::unexpected(r.error());
   return make_profile();
 }
@@ -263,6 +275,7 @@ std::map<std::string, uint64_t> Gathering::counters() const {
       {"processes with unreadable mappings", processes_.unreadable()},
       {"samples without a stack for want of memory", recorder_.without_stack()},
       {"samples of objects forgotten", recorder_.forgotten()},
+      {"wakeups forgotten", recorder_.wakeups_forgotten()},
       {"ended processes without a row of their own", processes_.folded()},
       {"ended threads without a row of their own", processes_.folded_threads()},
       {"owners of sockets without room", kernel_.owners().without_room()},

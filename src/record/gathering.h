@@ -65,6 +65,7 @@ class Gathering {
   CountedStack fetch_stack(uint64_t number);
   void begin_batch(uint64_t taken, uint64_t watched_ns);
   void charge_objects(Drain when);
+  uint64_t main_party_of(uint64_t object);
   void add_what_has_no_sample();
   Profile make_profile();
   void fill_meta(Meta& meta);

@@ -60,7 +60,8 @@ Result<std::unique_ptr<Prepared>> prepare(RecordOptions& options) {
                          .measure = options.measure,
                          .mappings = true,
                          .unwind = !options.measure && !std::getenv("PKPROF_NO_UNWIND"),
-                         .clients = options.clients};
+                         .clients = options.clients,
+                         .waits = options.waits};
   if (options.calls) {
     side.calls = find_call_facilities(*facts);
     if (!side.calls.any()) return fail("counting calls: " + side.calls.refused);

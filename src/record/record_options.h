@@ -39,6 +39,7 @@ struct RecordOptions {
   double budget = 0.05;
   bool threads = false;  // label threads as well as processes
   uint32_t clients = 0;  // charge servers' time to their clients, too: enum pk_clients_wanted
+  bool waits = false;    // threads' waits are counted, too (--resource wait)
   bool hooks = true;     // false: sampler alone (for benchmarks of the hooks' cost)
   // Of processes that are not wanted by name, too: what the kernel did for them.
   bool stacks_of_others = false;

@@ -59,6 +59,7 @@ void KernelObject::choose(const KernelFacts& facts) {
     if (hook.group == HookGroup::measure && !options.measure) continue;
     if (hook.group == HookGroup::calls && !options.calls.any()) continue;
     if (hook.group == HookGroup::clients && !options.clients) continue;
+    if (hook.group == HookGroup::waits && !options.waits) continue;
     if (ways.try_emplace(hook.need, hook.way).first->second == hook.way) hooks.push_back(&hook);
   }
 }
@@ -125,6 +126,16 @@ void KernelObject::tell_clients() {
   bpf_map__set_max_entries(s->maps.awaited, PK_AWAITED);
 }
 
+void KernelObject::tell_waits() {
+  pkprof_bpf* s = skeleton.get();
+  s->rodata->config.waits = options.waits;
+  for (bpf_map* map : {s->maps.waiters, s->maps.wakers, s->maps.turns, s->maps.wait_scratch})
+    bpf_map__set_autocreate(map, options.waits);
+  if (!options.waits) return;
+  bpf_map__set_max_entries(s->maps.waiters, PK_WAITERS + PK_WAITERS_NEAR);
+  bpf_map__set_max_entries(s->maps.wakers, PK_KEPT_WAKERS);
+}
+
 void KernelObject::tell_facts(const KernelFacts& facts) {
   auto& config = skeleton->rodata->config;
   config.runqueues = facts.percpu_offset("runqueues");
@@ -143,6 +154,7 @@ bool KernelObject::is_wanted(const bpf_program* program) const {
   if (name == "pk_sample" || name == "pk_warm" || name == "pk_introduce" || name == "pk_find_idle")
     return true;
   if (name == "pk_measure_now") return options.hooks || options.measure;
+  if (name == "pk_iter_waits") return options.waits;
   if (name == "pk_empty" || name == "pk_iter_sockets") return options.hooks;
   if (name.starts_with("pk_call_fentry")) return options.calls.each;
   if (name.starts_with("pk_call_multi")) return options.calls.many;
@@ -174,6 +186,7 @@ Result<> KernelObject::try_to_load(const KernelFacts& facts, const TablePair& co
   if (!numbers) return std::unexpected(numbers.error());
   s->rodata->config.pid_namespace = *numbers;
   tell_clients();
+  tell_waits();
   if (options.calls.any()) {
     bpf_map__set_max_entries(s->maps.calls, cpus * PK_CALL_SLOTS);
     bpf_map__set_max_entries(s->maps.waiting_calls, cpus);
@@ -236,6 +249,7 @@ Result<> KernelObject::open_pinned(const std::string& dir, const KernelFacts& fa
   if (auto r = share_memory_with_debox(); !r) return r;
   tell_mappings();
   tell_clients();
+  tell_waits();
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, skeleton->obj) {
     if (!bpf_map__autocreate(map)) continue;

@@ -87,6 +87,7 @@ class KernelObject {
   Result<> share_memory_with_debox();
   void tell_mappings();
   void tell_clients();
+  void tell_waits();
   void tell_facts(const KernelFacts& facts);
   [[nodiscard]] bool is_wanted(const bpf_program* program) const;
 };

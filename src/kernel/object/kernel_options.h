@@ -26,6 +26,7 @@ struct KernelSideOptions {
   bool mappings = false;  // mapped() is read: programs, and what sampled processes have mapped
   bool unwind = false;    // and tables are made of the files that those have mapped
   uint32_t clients = 0;   // servers' time is charged to their clients: enum pk_clients_wanted
+  bool waits = false;     // threads' waits are counted, too
   DeboxMemory debox;      // where DeBox is on
   CallFacilities calls;   // by which calls of functions are to be counted, if they are
 };

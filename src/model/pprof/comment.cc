@@ -232,6 +232,25 @@ void requests_from_json(const Json& from, MetaComment& to) {
   }
 }
 
+void wakeups_from_json(const Json& from, MetaComment& to) {
+  const auto label = [&](const Json& of) {
+    const uint64_t n = number_of(of, "a wakeup", UINT32_MAX);
+    if (n >= to.labels.size()) throw BadComment{"a wakeup leads nowhere"};
+    return static_cast<uint32_t>(n);
+  };
+  size_t frames = 0;
+  for (const Json& entry : get_array(from, "wakeups")) {
+    if (!entry.is_array() || entry.size() != 3 || !entry[1].is_array() || !entry[2].is_array())
+      throw BadComment{"wakeups is not made of label, wakeups and stack"};
+    MetaComment::WakeupOf& wakeup = to.wakeups.emplace_back(label(entry[0]));
+    for (const Json& before : entry[1]) wakeup.before.push_back(label(before));
+    frames += entry[1].size() + entry[2].size();
+    if (frames > max_stack_frames) throw BadComment{"the stacks of wakeups are too many"};
+    for (const Json& location : entry[2])
+      wakeup.locations.push_back(number_of(location, "a location of a wakeup", UINT64_MAX));
+  }
+}
+
 MetaComment from_json(const Json& from) {
   if (!from.is_object()) throw BadComment{"not an object"};
   const std::string version = get_text(from, "schema");
@@ -249,6 +268,7 @@ MetaComment from_json(const Json& from) {
   timeline_from_json(from, comment);
   clients_from_json(from, comment);
   requests_from_json(from, comment);
+  wakeups_from_json(from, comment);
   for (const Json& entry : get_array(from, "frame_kinds")) {
     if (!entry.is_array() || entry.size() != 2)
       throw BadComment{"frame_kinds is not made of pairs"};
@@ -324,6 +344,8 @@ std::string encode_comment(const MetaComment& comment) {
   }
   for (size_t i = 1; i < comment.clients.size(); ++i)
     to["clients"].push_back(client_to_json(comment.clients[i], comment.calls[i]));
+  for (const auto& [label, before, locations] : comment.wakeups)
+    to["wakeups"].push_back(Json::array({label, before, locations}));
   for (const auto& [server, client, count] : comment.requests)
     to["requests"].push_back(Json::array({server, client, count}));
   if (!comment.timeline.empty()) {

@@ -40,6 +40,7 @@ class Decoder {
     build_mappings();
     build_frames();
     build_clients();
+    build_wakeups();
     // Not blindly what the file says: its samples may all be the same one.
     profile_.reserve(std::min(file_.samples.size(), size_t{1} << 20));
     for (const protozero::data_view sample : file_.samples) add_sample(sample);
@@ -54,8 +55,9 @@ class Decoder {
   void add_sample(protozero::data_view sample);
   [[nodiscard]] bool is_no_stack(const Frame& frame) const;
   void build_clients();
+  void build_wakeups();
   StackId stack_of_sample();
-  SampleValue value_of_sample();
+  SampleValue value_of_sample(Resource& resource);
   SampleKey key_of_sample();
   void read_text_label(const RawLabel& label, std::string_view key, SampleKey& to);
   StringId string(uint64_t index);
@@ -74,8 +76,9 @@ class Decoder {
   std::vector<StringId> string_ids_;
   std::vector<LabelId> label_ids_;
   std::vector<MappingId> mapping_ids_;
-  std::vector<FrameId> frame_ids_;                      // `unknown`: stands for an empty stack
-  std::vector<uint64_t SampleValue::*> value_members_;  // by sample type; null: not ours
+  std::vector<FrameId> frame_ids_;             // `unknown`: stands for an empty stack
+  std::vector<const ValueType*> value_types_;  // by sample type; null: not ours
+  std::vector<WakeupId> wakeups_;              // by position in the file, from 1
   // The sample at hand, and what came before it.
   std::vector<uint64_t> sample_locations_;
   std::vector<uint64_t> sample_values_;
@@ -138,12 +141,9 @@ void Decoder::find_values() {
   for (const RawValueType& value_type : file_.value_types) {
     const std::string_view type = file_.text(value_type.type);
     const std::string_view unit = file_.text(value_type.unit);
-    uint64_t SampleValue::* member = nullptr;
-    if (type == "samples" && unit == "count") member = &SampleValue::count;
-    if (type == "cpu" && unit == "nanoseconds") member = &SampleValue::ns;
-    if (type == "exact" && unit == "nanoseconds") member = &SampleValue::exact_ns;
-    if (type == "calls" && unit == "count") member = &SampleValue::calls;
-    value_members_.push_back(member);
+    const auto* const ours = std::ranges::find_if(
+        value_types, [&](const ValueType& v) { return v.type == type && v.unit == unit; });
+    value_types_.push_back(ours == value_types.end() ? nullptr : ours);
   }
 }
 
@@ -206,6 +206,17 @@ void Decoder::build_clients() {
     profile_.requests[{labels_[server], clients_[client]}] = count;
 }
 
+void Decoder::build_wakeups() {
+  wakeups_.push_back(0);
+  for (const auto& [label, before, locations] : comment_.wakeups) {
+    Wakeup wakeup{.label = labels_[label]};
+    for (const uint32_t one : before) wakeup.before.push_back(labels_[one]);
+    sample_locations_ = locations;
+    wakeup.stack = stack_of_sample();
+    wakeups_.push_back(profile_.wakeup(wakeup));
+  }
+}
+
 bool Decoder::is_no_stack(const Frame& frame) const {
   return frame.kind == FrameKind::pseudo && frame.address == 0 && frame.mapping == no_mapping &&
          frame.file == 0 && frame.line == 0 && profile_.text(frame.function) == no_stack;
@@ -235,7 +246,8 @@ void Decoder::add_sample(protozero::data_view sample) {
   read_raw_sample(sample, sample_locations_, sample_values_, sample_labels_);
   SampleKey key = key_of_sample();
   key.stack = stack_of_sample();
-  profile_.add(key, value_of_sample());
+  const SampleValue value = value_of_sample(key.resource);
+  profile_.add(key, value);
 }
 
 StackId Decoder::stack_of_sample() {
@@ -251,18 +263,23 @@ StackId Decoder::stack_of_sample() {
   return id;
 }
 
-SampleValue Decoder::value_of_sample() {
-  require(sample_values_.size() == value_members_.size(),
+// And of which resource it is: it has values of one alone.
+SampleValue Decoder::value_of_sample(Resource& resource) {
+  require(sample_values_.size() == value_types_.size(),
           "a sample does not have one value of each type");
+  const ValueType* first = nullptr;
   SampleValue value;
-  for (size_t i = 0; i < value_members_.size(); ++i) {
-    uint64_t SampleValue::* const member = value_members_[i];
-    if (member == nullptr) continue;
-    value.*member = sample_values_[i];
-    uint64_t& total = total_.*member;
+  for (size_t i = 0; i < value_types_.size(); ++i) {
+    const ValueType* const type = value_types_[i];
+    if (type == nullptr || sample_values_[i] == 0) continue;
+    if (first == nullptr) first = type;
+    require(first->resource == type->resource, "a sample has values of several resources");
+    value.*type->member = sample_values_[i];
+    uint64_t& total = total_.*type->member;
     const bool overflow = __builtin_add_overflow(total, sample_values_[i], &total);
     require(!overflow && total <= INT64_MAX, "its values are negative or add up to too much");
   }
+  resource = first ? first->resource : Resource::cpu;
   return value;
 }
 
@@ -287,6 +304,9 @@ SampleKey Decoder::key_of_sample() {
     } else if (name == key_client_number) {
       require(label.num < clients_.size(), "a sample names a client that is not in its table");
       key.client = clients_[label.num];
+    } else if (name == key_wakeup) {
+      require(label.num < wakeups_.size(), "a sample names a wakeup that is not in its table");
+      key.wakeup = wakeups_[label.num];
     }
   }
   require(key.ran_on != unknown && key.served != unknown,

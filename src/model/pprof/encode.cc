@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profile to profile.proto, table by table. The ids of the file are the Profile's plus one.
+#include <algorithm>
 #include <array>
 #include <protozero/pbf_writer.hpp>
 #include <unordered_map>
@@ -89,8 +90,7 @@ class Encoder {
   std::vector<int64_t> string_ids_;  // by StringId, 0 while not in the table
   std::vector<Function> functions_;
   IndexTable function_index_;
-  bool has_exact_ = false;
-  bool has_calls_ = false;
+  std::vector<ValueType> types_;  // those that are there
   // Positions in the string table of what every sample needs.
   std::vector<int64_t> label_ids_;
   std::vector<int64_t> cgroup_ids_;
@@ -98,14 +98,20 @@ class Encoder {
   std::array<int64_t, basis_count> basis_ids_{};
   int64_t ran_on_ = 0, served_ = 0, source_ = 0, basis_ = 0, cgroup_ = 0, container_ = 0;
   int64_t thread_ = 0, served_thread_ = 0;
+  int64_t wakeup_ = 0;
   int64_t client_ = 0, client_rule_ = 0, client_number_ = 0;
   std::vector<uint64_t> scratch_;
 };
 
 void Encoder::prepare() {
-  for (const auto& [key, value] : profile_.samples()) {
-    has_exact_ |= value.exact_ns != 0;
-    has_calls_ |= value.calls != 0;
+  // What every file has, and what this one has a value of.
+  for (const ValueType& type : value_types) {
+    const bool always = type.member == &SampleValue::count || type.member == &SampleValue::ns;
+    if ((always && type.resource == Resource::cpu) ||
+        std::ranges::any_of(profile_.samples(), [&type](const Profile::Sample& sample) {
+          return sample.key.resource == type.resource && sample.value.*type.member != 0;
+        }))
+      types_.push_back(type);
   }
   ran_on_ = strings_.add(key_ran_on);
   served_ = strings_.add(key_served);
@@ -115,6 +121,7 @@ void Encoder::prepare() {
   container_ = strings_.add(key_container);
   thread_ = strings_.add(key_thread);
   served_thread_ = strings_.add(key_served_thread);
+  if (profile_.wakeups().size() > 1) wakeup_ = strings_.add(key_wakeup);
   if (profile_.clients().size() > 1) {
     client_ = strings_.add(key_client);
     client_rule_ = strings_.add(key_client_rule);
@@ -159,10 +166,8 @@ void Encoder::put_value_type(uint32_t field, std::string_view type, std::string_
 }
 
 void Encoder::put_sample_types() {
-  put_value_type(profile_field::sample_type, "samples", "count");
-  put_value_type(profile_field::sample_type, "cpu", "nanoseconds");
-  if (has_exact_) put_value_type(profile_field::sample_type, "exact", "nanoseconds");
-  if (has_calls_) put_value_type(profile_field::sample_type, "calls", "count");
+  for (const ValueType& type : types_)
+    put_value_type(profile_field::sample_type, type.type, type.unit);
 }
 
 void Encoder::put_sample(const SampleKey& key, const SampleValue& value) {
@@ -172,9 +177,9 @@ void Encoder::put_sample(const SampleKey& key, const SampleValue& value) {
   if (scratch_.empty()) scratch_.push_back(no_stack_location());
   to.add_packed_uint64(sample_field::location_id, scratch_.begin(), scratch_.end());
 
-  scratch_ = {value.count, value.ns};
-  if (has_exact_) scratch_.push_back(value.exact_ns);
-  if (has_calls_) scratch_.push_back(value.calls);
+  scratch_.clear();
+  for (const ValueType& type : types_)
+    scratch_.push_back(key.resource == type.resource ? value.*type.member : 0);
   to.add_packed_uint64(sample_field::value, scratch_.begin(), scratch_.end());
 
   put_label(to, ran_on_, label_field::str, label_ids_[key.ran_on]);
@@ -185,6 +190,7 @@ void Encoder::put_sample(const SampleKey& key, const SampleValue& value) {
   put_label(to, container_, label_field::str, container_ids_[key.served]);
   put_label(to, thread_, label_field::num, key.thread);
   put_label(to, served_thread_, label_field::num, key.served_thread);
+  put_label(to, wakeup_, label_field::num, key.wakeup);
   if (key.client == 0) return;
   const Client& client = profile_.clients()[key.client];
   put_label(to, client_, label_field::str, label_ids_[client.label]);
@@ -285,6 +291,10 @@ std::string Encoder::comment() const {
   for (const Client& client : comment.clients) {
     std::vector<uint64_t>& call = comment.calls.emplace_back();
     for (const FrameId frame : profile_.frames_of(client.call)) call.push_back(frame + 1);
+  }
+  for (const Wakeup& wakeup : std::span(profile_.wakeups()).subspan(1)) {
+    MetaComment::WakeupOf& to = comment.wakeups.emplace_back(wakeup.label, wakeup.before);
+    for (const FrameId frame : profile_.frames_of(wakeup.stack)) to.locations.push_back(frame + 1);
   }
   for (const auto& [pair, count] : profile_.requests)
     comment.requests.push_back({pair.first, pair.second, count});

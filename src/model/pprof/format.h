@@ -3,6 +3,7 @@
 // labels, the limits, and the JSON object in the comment. Private to src/model.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -71,6 +72,23 @@ inline constexpr std::string_view key_served_thread = "served-thread";
 inline constexpr std::string_view key_client = "client";
 inline constexpr std::string_view key_client_rule = "client-rule";
 inline constexpr std::string_view key_client_number = "client-number";
+inline constexpr std::string_view key_wakeup = "wakeup-number";
+
+// The values of samples, by their resource.
+struct ValueType {
+  Resource resource;
+  std::string_view type;
+  std::string_view unit;
+  uint64_t SampleValue::* member;
+};
+inline constexpr std::array value_types = {
+    ValueType{Resource::cpu, "samples", "count", &SampleValue::count},
+    ValueType{Resource::cpu, "cpu", "nanoseconds", &SampleValue::ns},
+    ValueType{Resource::cpu, "exact", "nanoseconds", &SampleValue::exact_ns},
+    ValueType{Resource::cpu, "calls", "count", &SampleValue::calls},
+    ValueType{Resource::wait, "waits", "count", &SampleValue::count},
+    ValueType{Resource::wait, "wait", "nanoseconds", &SampleValue::ns},
+};
 
 // The function of the one frame that stands for an empty stack.
 inline constexpr std::string_view no_stack = "[no stack]";
@@ -114,6 +132,13 @@ struct MetaComment {
   std::vector<VaddrOf> vaddrs;
   std::vector<Client> clients;               // of `labels`, by position; their calls are in `calls`
   std::vector<std::vector<uint64_t>> calls;  // of each client: location ids, leaf first
+  // Of `labels` and location ids; in their order those of the Profile, without the first.
+  struct WakeupOf {
+    uint32_t label = 0;
+    std::vector<uint32_t> before;
+    std::vector<uint64_t> locations;
+  };
+  std::vector<WakeupOf> wakeups;
   struct RequestsOf {
     uint32_t server = 0;  // of `labels`
     uint32_t client = 0;  // of `clients`

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * For what do threads wait? (pkprof --resource wait)
+ *
+ * A thread that leaves the CPU notes when. Its waker sees how long it was blocked, and notes who it is;
+ * when the thread comes back, how long it was ready. Waits of a period and more are all kept. Of the
+ * shorter ones a thread's time off the CPU is cut into periods, and the wait that one random moment of
+ * each falls in stands for the period. So what is kept adds up to all of it, within a period for each
+ * thread, and no rhythm of the thread's favours one wait over another.
+ *
+ * Stacks are taken for what is kept alone: the waker's as it wakes, the waiter's when it runs again, in
+ * its own context.
+ */
+#ifndef PKPROF_WAITER_BPF_H
+#define PKPROF_WAITER_BPF_H
+
+#include "core/state.bpf.h"
+#include "process/label.bpf.h"
+
+/* A thread, and the wait that it is in. A line or two of the cache. */
+struct pk_waiter {
+	__u64 thread; /* which one: its number and its start; 0: the place is free */
+	__u64 since;  /* off the CPU since then; 0: it is on one */
+	__u64 ready;  /* woken then; 0: not yet */
+	__u64 period; /* which the time off the CPU is cut into now, ns; 0: none was begun */
+	__u64 left;   /* of that time, up to the next moment that counts, */
+	__u64 rest;   /* and from there up to the period's end */
+	__u64 woken_by; /* the thread that woke it last, as .thread; 0: an interrupt did, */
+	__u64 woken_label; /* its label, */
+	__u64 woken_at;    /* and when */
+	__u32 window; /* of the hooks, in which this was noted */
+	__u32 fresh;  /* it has not run yet */
+	/* Kept, and to be told as it runs. */
+	__u64 blocked_ns;
+	__u64 ready_ns;
+	__u64 waker;   /* number of the pk_waker */
+	__u64 ahead;   /* who had the CPU */
+	__u32 blocked; /* how many waits that stands for */
+	__u32 queued;
+};
+
+struct waiters_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* PK_WAITERS and PK_WAITERS_NEAR, where it is wanted */
+	__type(key, __u32);
+	__type(value, struct pk_waiter);
+};
+
+/* By number. What was told lately is there; user space asks for what rows name. */
+struct wakers_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* PK_KEPT_WAKERS */
+	__type(key, __u64);
+	__type(value, struct pk_waker);
+};
+
+/* Who had a CPU, from when on. */
+struct pk_turn {
+	__u64 since;
+	__u64 who; /* label, or PK_IDLE */
+};
+
+struct pk_turns {
+	__u32 next; /* number of the next turn, of which the low bits are the place */
+	__u32 pad;
+	struct pk_turn turn[PK_RAN];
+};
+
+struct turns_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pk_turns);
+};
+
+/* The BPF stack is short. By pk_level(). */
+struct pk_wait_scratch {
+	struct pk_waker waker;
+	struct pk_scratch scratch;
+};
+
+struct wait_scratch_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PK_LEVELS);
+	__type(key, __u32);
+	__type(value, struct pk_wait_scratch);
+};
+
+extern struct waiters_map waiters SEC(".maps");
+extern struct wakers_map wakers SEC(".maps");
+extern struct turns_map turns SEC(".maps");
+extern struct wait_scratch_map wait_scratch SEC(".maps");
+
+static __always_inline __u64 pk_thread_number(struct task_struct *task)
+{
+	return (__u64)task->pid << 32 | (__u32)(task->start_boottime >> 20);
+}
+
+static __always_inline struct pk_wait_scratch *pk_wait_memory(struct pk_cpu *c)
+{
+	__u32 level = pk_level(c);
+
+	return bpf_map_lookup_elem(&wait_scratch, &level);
+}
+
+static __always_inline struct pk_waiter *pk_waiter_at(__u32 place)
+{
+	return bpf_map_lookup_elem(&waiters, &place);
+}
+
+static __always_inline struct pk_waiter *pk_take_place(struct pk_waiter *w, __u64 thread)
+{
+	if (__sync_val_compare_and_swap(&w->thread, 0, thread) != 0)
+		return NULL;
+	w->since = 0;
+	w->ready = 0;
+	w->period = 0;
+	w->woken_by = 0;
+	w->woken_at = 0;
+	w->window = 0;
+	w->fresh = 0;
+	w->blocked_ns = 0;
+	w->ready_ns = 0;
+	return w;
+}
+
+/* Not at the first of the places where it may be. */
+static __noinline struct pk_waiter *pk_search_waiter(struct pk_cpu *c, __u64 thread, __u32 wanted)
+{
+	__u32 first = (thread >> 32) & (PK_WAITERS - 1), i;
+	struct pk_waiter *w;
+
+	for (i = 0; i < PK_WAITERS_NEAR; i++) {
+		w = pk_waiter_at(first + i);
+		if (!w)
+			return NULL;
+		if (w->thread == thread)
+			return w;
+		if (w->thread >> 32 == thread >> 32) /* of one that is gone, whose number this is now */
+			w->thread = 0;
+	}
+	for (i = 0; wanted && i < PK_WAITERS_NEAR; i++) {
+		w = pk_waiter_at(first + i);
+		if (!w)
+			return NULL;
+		if (!w->thread && pk_take_place(w, thread))
+			return w;
+	}
+	if (wanted)
+		c->stats.waiters_full++;
+	return NULL;
+}
+
+/* The thread's place; NULL: it has none, and gets none unless that is `wanted`. */
+static __always_inline struct pk_waiter *pk_find_waiter(struct pk_cpu *c, __u64 thread, bool wanted)
+{
+	struct pk_waiter *w = pk_waiter_at((thread >> 32) & (PK_WAITERS - 1));
+
+	if (likely(w && w->thread == thread))
+		return w;
+	return pk_search_waiter(c, thread, wanted);
+}
+
+/*
+ * What is known of a thread in this window. Of one that was off the CPU as counting began: it has been
+ * since then, or since it was begun itself.
+ */
+static __always_inline struct pk_waiter *pk_waiter_of(struct pk_cpu *c, struct task_struct *task,
+						      bool off_cpu)
+{
+	struct pk_waiter *w = pk_find_waiter(c, pk_thread_number(task), true);
+	__u64 begun;
+
+	if (!w || likely(w->window == window))
+		return w;
+	w->window = window;
+	w->since = 0;
+	w->ready = 0;
+	w->blocked_ns = 0;
+	w->ready_ns = 0;
+	w->fresh = 0;
+	if (!off_cpu)
+		return w;
+	begun = task->start_time;
+	w->since = started;
+	if (begun > w->since) { /* it is ready from the beginning */
+		w->since = begun;
+		w->ready = begun;
+		w->fresh = 1;
+	}
+	return w;
+}
+
+/* Periods are longer where more would be kept than is to be. */
+static __always_inline __u64 pk_wait_period(struct pk_cpu *c)
+{
+	return c->waits.period ? c->waits.period : PK_WAIT_PERIOD;
+}
+
+static __always_inline void pk_begin_period(struct pk_cpu *c, struct pk_waiter *w, __u64 rest)
+{
+	__u64 period = pk_wait_period(c), point = bpf_get_prandom_u32() % period;
+
+	w->period = period;
+	w->left = rest + point;
+	w->rest = period - point;
+}
+
+static __always_inline void pk_has_kept(struct pk_cpu *c, __u64 now)
+{
+	const __u64 often = 64, lasts = often * 1000000000 / PK_WAITS_EACH_SECOND;
+	__u64 period = pk_wait_period(c);
+
+	if (++c->waits.kept < often)
+		return;
+	if (now - c->waits.kept_since < lasts && period < PK_WAIT_PERIOD_MOST)
+		period *= 2;
+	else if (now - c->waits.kept_since > 4 * lasts && period > PK_WAIT_PERIOD)
+		period /= 2;
+	c->waits.period = period;
+	c->waits.kept_since = now;
+	c->waits.kept = 0;
+}
+
+/*
+ * How much time a part of a wait that took `ns` stands for; 0: it is not kept. `*waits`: for how many
+ * such, about.
+ */
+static __always_inline __u64 pk_take_part(struct pk_cpu *c, struct pk_waiter *w, __u64 now, __u64 ns,
+					  __u32 *waits)
+{
+	__u64 stands_for = 0, left = ns;
+
+	if (unlikely(!w->period))
+		pk_begin_period(c, w, 0);
+	if (ns >= w->period) {
+		*waits = 1;
+		pk_has_kept(c, now);
+		return ns;
+	}
+	if (likely(left < w->left)) {
+		w->left -= left;
+		return 0;
+	}
+	left -= w->left;
+	stands_for = w->period;
+	pk_begin_period(c, w, w->rest);
+	if (left >= w->left) { /* from one period's moment to the next one's */
+		left -= w->left;
+		stands_for += w->period;
+		pk_begin_period(c, w, w->rest);
+	}
+	w->left -= left < w->left ? left : w->left;
+	*waits = ns ? (stands_for + ns / 2) / ns : 1;
+	pk_has_kept(c, now);
+	return stands_for;
+}
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Who ends a wait: the thread that wakes, with its stack, and who had woken that one in the meantime.
+ * In an interrupt it is whom that works for, never the thread that it came in the middle of.
+ */
+#ifndef PKPROF_WAKER_BPF_H
+#define PKPROF_WAKER_BPF_H
+
+#include "core/run.bpf.h"
+#include "process/served.bpf.h"
+#include "stack/place.bpf.h"
+#include "waits/row.bpf.h"
+#include "waits/waiter.bpf.h"
+#include "who/count.bpf.h"
+#include "who/object.bpf.h"
+#include "who/party.bpf.h"
+
+enum { PK_WAKER_WORDS = sizeof(struct pk_waker) / sizeof(__u64) };
+
+static __always_inline void pk_note_waking(struct pk_cpu *c, struct pk_waiter *w, __u64 now)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	w->woken_by = 0;
+	if (pk_in_interrupt(c) || !task->pid)
+		return;
+	w->woken_by = pk_thread_number(task);
+	w->woken_label = pk_current_label(c, task);
+	w->woken_at = now;
+}
+
+/* Who had woken those who woke, as far as they were woken in the course of this wait. */
+static __noinline int pk_follow_wakers(struct pk_cpu *c, struct pk_waker *out, __u64 thread, __u64 since)
+{
+	struct pk_waiter *w;
+	__u32 i;
+
+	for (i = 1; i < PK_WAKERS; i++) {
+		w = pk_find_waiter(c, thread, false);
+		if (!w || w->window != window || !w->woken_by || w->woken_at < since)
+			return 0;
+		out->who[i] = w->woken_label;
+		thread = w->woken_by;
+	}
+	return 0;
+}
+
+/* Which end of its connection the socket is that was told of data. */
+static __always_inline bool pk_is_passive_end(__u64 skp, __u16 family)
+{
+	struct unix_sock *own = (void *)skp, *other;
+	struct inet_bind_bucket *port;
+
+	if (family == AF_UNIX) {
+		other = (void *)BPF_CORE_READ(own, peer);
+		return BPF_CORE_READ(own, addr) && (!other || !BPF_CORE_READ(other, addr));
+	}
+	port = BPF_CORE_READ((struct inet_connection_sock *)skp, icsk_bind_hash);
+	return !port || BPF_CORE_READ(port, fastreuse) >= 0; /* below 0: connect() has chosen it */
+}
+
+/* The other end of a connection of TCP: on this machine, it is known as a socket here is. */
+static __noinline int pk_note_peer(struct pk_waker *out, __u64 skp)
+{
+	struct sock *sk = (void *)skp;
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	__u64 net, local, remote;
+	struct in6_addr l6, r6;
+	__u32 ports;
+
+	if (!skp || (family != AF_INET && family != AF_INET6) ||
+	    BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
+		return 0;
+	ports = pk_sock_portpair(skp, BPF_CORE_READ(sk, __sk_common.skc_portpair));
+	net = (__u64)BPF_CORE_READ(sk, __sk_common.skc_net.net);
+	if (family == AF_INET) {
+		local = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+		remote = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+		out->address[0] = remote;
+	} else {
+		BPF_CORE_READ_INTO(&l6, sk, __sk_common.skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&r6, sk, __sk_common.skc_v6_daddr);
+		local = pk_fold_v6(l6.in6_u.u6_addr32);
+		remote = pk_fold_v6(r6.in6_u.u6_addr32);
+		__builtin_memcpy(out->address, r6.in6_u.u6_addr32, sizeof(out->address));
+	}
+	out->family = family;
+	out->question = pk_is_passive_end(skp, family);
+	out->party = pk_tcp_object(net, remote, local,
+				   pk_portpair(bpf_htons(ports >> 16), bpf_ntohs(ports & 0xffff)));
+	return 0;
+}
+
+/* In a softirq: its stack says which, and how far it has come. */
+static __noinline int pk_wakes_in_softirq(struct pk_cpu *c, struct pk_waker *out, void *ctx,
+					  struct pk_scratch *s)
+{
+	long size = bpf_get_stack(ctx, s->stack.ip, sizeof(s->stack.ip), 0);
+	struct pk_place *place;
+
+	out->context = PK_WOKEN_BY_SOFTIRQ;
+	if (size <= 0)
+		return 0;
+	place = pk_read_place(s, (__u64)size / sizeof(__u64));
+	out->vec = place->vec;
+	if (!place->async)
+		return 0;
+	s->stack.depth = place->depth;
+	out->kstack = pk_store_stack(c, place->hash, &s->stack);
+	if (place->at & PK_AT_RECEIVE)
+		return pk_note_peer(out, c->hot.sk);
+	if (place->vec == PK_VEC_BLOCK)
+		out->party = pk_done_in_run(c);
+	return 0;
+}
+
+/* What a process tells another one over a Unix socket is said of the other's socket first. */
+static __always_inline bool pk_asks_over_unix(struct pk_cpu *c)
+{
+	struct sock *sk = (void *)c->hot.sk;
+
+	return sk && BPF_CORE_READ(sk, __sk_common.skc_family) == AF_UNIX &&
+	       pk_is_passive_end((__u64)sk, AF_UNIX);
+}
+
+static __noinline int pk_wakes_in_task(struct pk_cpu *c, struct pk_waker *out, void *ctx,
+				       struct pk_scratch *s)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pk_key *key = pk_fresh_key(); /* for its fields alone */
+	__u32 basis;
+
+	out->who[0] = pk_current_label(c, task);
+	out->context = task->flags & PF_KTHREAD ? PK_WOKEN_BY_KTHREAD : PK_WOKEN_BY_TASK;
+	out->kstack = pk_waiter_kernel_stack(c, ctx, &s->stack);
+	if (task->flags & PF_KTHREAD) {
+		out->party = pk_thread_party(pk_plain(c, task), &basis);
+		return 0;
+	}
+	pk_current_syscall(task, key);
+	out->syscall = key->syscall;
+	out->compat = key->compat;
+	out->exec_id = task->self_exec_id;
+	out->question = pk_asks_over_unix(c);
+	return 0;
+}
+
+struct pk_waker_loop {
+	__u64 *words;
+	__u64 hash;
+};
+
+static long pk_hash_word(__u32 i, struct pk_waker_loop *l)
+{
+	if (i + 1 >= PK_WAKER_WORDS)
+		return 1;
+	l->hash = mix(l->hash, l->words[i + 1]); /* the first is the number itself */
+	return 0;
+}
+
+/* Who wakes, for a wait that began at `since`: noted, under the number that is returned. */
+static __always_inline __u64 pk_note_waker(struct pk_cpu *c, void *ctx, __u64 since)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pk_wait_scratch *s = pk_wait_memory(c);
+	struct pk_waker_loop l = {};
+	__u64 number;
+
+	if (!s)
+		return 0;
+	__builtin_memset(&s->waker, 0, sizeof(s->waker));
+	s->waker.syscall = PK_NO_SYSCALL;
+	if (pk_serving_softirq(c) && !pk_preempt_bits(c, HARDIRQ_MASK | NMI_MASK)) {
+		pk_wakes_in_softirq(c, &s->waker, ctx, &s->scratch);
+	} else if (pk_in_interrupt(c) || !task->pid) {
+		s->waker.context = PK_WOKEN_BY_INTERRUPT;
+		s->waker.vec = c->irq.since ? c->irq.part.kind : PK_EXACT_DEVICE;
+		s->waker.party = pk_done_here(c);
+	} else {
+		pk_wakes_in_task(c, &s->waker, ctx, &s->scratch);
+		/* From here: in Linux 6.1 calls that are in each other have 512 bytes of stack together. */
+		if (!(task->flags & PF_KTHREAD))
+			s->waker.ustack = pk_user_stack(c, ctx, &s->scratch.stack);
+		pk_follow_wakers(c, &s->waker, pk_thread_number(task), since);
+	}
+	l.words = (void *)&s->waker;
+	l.hash = config.seed;
+	bpf_loop(PK_WAKER_WORDS - 1, pk_hash_word, &l, 0);
+	number = l.hash ? l.hash : 1;
+	s->waker.number = number;
+	bpf_map_update_elem(&wakers, &number, &s->waker, BPF_ANY);
+	return number;
+}
+
+#endif

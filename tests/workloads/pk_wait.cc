@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits of a known kind and length. Each mode ends by itself, and says how long was waited by its
+// own clock: "pid" is who waited, "waited_ns" what all of its threads did together.
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr uint64_t ms = 1'000'000;
+constexpr uint64_t lasts = 2000 * ms;
+
+uint64_t now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+void sleep_ns(uint64_t ns) {
+  const timespec t{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  nanosleep(&t, nullptr);
+}
+
+void burn(uint64_t ns) {
+  for (const uint64_t until = now_ns() + ns; now_ns() < until;) continue;
+}
+
+uint64_t own_cpu_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+// How long the thread is off the CPU in it.
+template <typename Call>
+uint64_t time_of(Call call) {
+  const uint64_t before = now_ns(), cpu_before = own_cpu_ns();
+  call();
+  const uint64_t cpu_ns = own_cpu_ns() - cpu_before;
+  return now_ns() - before - cpu_ns;
+}
+
+void say(int pid, int other, uint64_t waited_ns) {
+  std::printf("{\"pid\":%d,\"other\":%d,\"waited_ns\":%llu}\n", pid, other,
+              static_cast<unsigned long long>(waited_ns));
+  std::fflush(stdout);
+}
+
+// Lengths from a tenth of a millisecond up to thirty, in three threads.
+int sleep_mode() {
+  std::atomic<uint64_t> waited = 0;
+  std::vector<std::jthread> threads;
+  for (const uint64_t length : {ms / 10, ms, 30 * ms})
+    threads.emplace_back([length, &waited] {
+      for (const uint64_t end = now_ns() + lasts; now_ns() < end;) {
+        waited += time_of([&] { sleep_ns(length); });
+        burn(length / 20);
+      }
+    });
+  threads.clear();
+  say(getpid(), getpid(), waited);
+  return 0;
+}
+
+// One thread holds a lock for 4 ms of 5; the other wants it.
+int mutex_mode() {
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  uint64_t waited = 0;
+  const uint64_t end = now_ns() + lasts;
+  {
+    std::jthread holder([&] {
+      while (now_ns() < end) {
+        pthread_mutex_lock(&lock);
+        burn(4 * ms);
+        pthread_mutex_unlock(&lock);
+        sleep_ns(ms);
+      }
+    });
+    sleep_ns(ms);
+    while (now_ns() < end) {
+      waited += time_of([&] { pthread_mutex_lock(&lock); });
+      pthread_mutex_unlock(&lock);
+      burn(ms / 2);
+    }
+  }
+  say(getpid(), getpid(), waited);
+  return 0;
+}
+
+// A child answers each byte after it has worked for 2 ms; descriptors: to it, and from it.
+int ask(int to, int from, int child) {
+  uint64_t waited = 0;
+  for (const uint64_t end = now_ns() + lasts; now_ns() < end;) {
+    char byte = 1;
+    if (write(to, &byte, 1) != 1) return 1;
+    waited += time_of([&] { (void)!read(from, &byte, 1); });
+    burn(ms / 2);
+  }
+  say(getpid(), child, waited);
+  return 0;
+}
+
+[[noreturn]] void answer(int from, int to) {
+  for (char byte; read(from, &byte, 1) == 1;) {
+    burn(2 * ms);
+    if (write(to, &byte, 1) != 1) break;
+  }
+  _exit(0);
+}
+
+int pipe_mode() {
+  int question[2], reply[2];
+  if (pipe(question) || pipe(reply)) return 1;
+  const int child = fork();
+  if (child == 0) {
+    close(question[1]);
+    close(reply[0]);
+    answer(question[0], reply[1]);
+  }
+  const int status = ask(question[1], reply[0], child);
+  close(question[1]);
+  waitpid(child, nullptr, 0);
+  return status;
+}
+
+// The child listens and waits by epoll, as servers do.
+[[noreturn]] void serve(int listener) {
+  const int one = accept(listener, nullptr, nullptr);
+  const int poll = epoll_create1(0);
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  epoll_ctl(poll, EPOLL_CTL_ADD, one, &event);
+  while (epoll_wait(poll, &event, 1, -1) == 1) {
+    char byte;
+    if (read(one, &byte, 1) != 1) break;
+    burn(2 * ms);
+    if (write(one, &byte, 1) != 1) break;
+  }
+  _exit(0);
+}
+
+int tcp_mode() {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{
+      .sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+  socklen_t length = sizeof address;
+  auto* const at = reinterpret_cast<sockaddr*>(&address);
+  if (bind(listener, at, length) || listen(listener, 1) || getsockname(listener, at, &length))
+    return 1;
+  const int child = fork();
+  if (child == 0) serve(listener);
+  const int one = socket(AF_INET, SOCK_STREAM, 0);
+  if (connect(one, at, length)) return 1;
+  const int status = ask(one, one, child);
+  close(one);
+  waitpid(child, nullptr, 0);
+  return status;
+}
+
+// Nanoseconds ready and not running, as the kernel counts them.
+uint64_t run_delay() {
+  uint64_t ran = 0, delayed = 0;
+  std::ifstream("/proc/self/schedstat") >> ran >> delayed;
+  return delayed;
+}
+
+// Two on one CPU.
+int hogs_mode() {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  sched_setaffinity(0, sizeof one, &one);
+  const int child = fork();
+  if (child == 0) {
+    burn(lasts + 100 * ms);
+    _exit(0);
+  }
+  sleep_ns(50 * ms);
+  const uint64_t before = run_delay();
+  burn(lasts);
+  say(getpid(), child, run_delay() - before);
+  waitpid(child, nullptr, 0);
+  return 0;
+}
+
+// Two thousand threads, fifty at a time, that live for some 40 ms and mostly sleep: how long each
+// lived.
+int threads_mode() {
+  std::atomic<uint64_t> lived = 0;
+  for (int round = 0; round < 40; ++round) {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 50; ++i)
+      threads.emplace_back([&lived, i] {
+        const uint64_t born = now_ns();
+        for (int n = 0; n < 4; ++n) sleep_ns((9 + i % 3) * ms);
+        lived += now_ns() - born;
+      });
+  }
+  say(getpid(), getpid(), lived);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view mode = argc > 1 ? argv[1] : "";
+  if (mode == "sleep") return sleep_mode();
+  if (mode == "mutex") return mutex_mode();
+  if (mode == "pipe") return pipe_mode();
+  if (mode == "tcp") return tcp_mode();
+  if (mode == "hogs") return hogs_mode();
+  if (mode == "threads") return threads_mode();
+  std::fputs("usage: pk_wait sleep|mutex|pipe|tcp|hogs|threads\n", stderr);
+  return 2;
+}
