@@ -32,6 +32,7 @@ void add_record(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
   ArgParser sub = parser.subcommand("record", "Record a profile into a file (pprof format)");
   add_recording_options(sub, options->recording);
+  add_resources_option(sub, options->recording);
   add_user_option(sub, options->recording.record.target.user);
   sub.add("--inlines", options->recording.record.inlines,
           "Functions that the compiler inlined are frames, too: needs debug information");
@@ -62,6 +63,7 @@ void add_run(ArgParser& parser, CommandLine& line) {
   options->output.clear();
   ArgParser sub = parser.subcommand("run", "Record, then show the ledger");
   add_recording_options(sub, options->recording);
+  add_resources_option(sub, options->recording);
   add_user_option(sub, options->recording.record.target.user);
   sub.add("--inlines", options->recording.record.inlines,
           "Functions that the compiler inlined are frames, too: needs debug information");

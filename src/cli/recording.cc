@@ -99,12 +99,6 @@ void add_target_options(ArgParser& parser, RecordingOptions& o) {
              "Charge what servers do to their clients, too (report --view clients, --by client)");
   parser.add("--client-ports", o.client_ports,
              "--clients, and clients on other machines by their ports");
-  parser
-      .add("--resource", o.resources,
-           "What is recorded besides CPU time: wait, what threads wait for off the CPU")
-      .separated_by(',')
-      .type("NAME[,NAME...]")
-      .one_of({"cpu", "wait", "all"});
   parser.footer(
       "COMMAND and its arguments stand behind --; without one, recording ends with -d or "
       "at an interrupt (Ctrl-C).");
@@ -120,6 +114,15 @@ void add_recording_options(ArgParser& parser, RecordingOptions& o) {
       .show_default();
   parser.add("--no-attribution", o.sample_only,
              "Sample only: no hooks, asynchronous work stays unclaimed");
+}
+
+void add_resources_option(ArgParser& parser, RecordingOptions& o) {
+  parser
+      .add("--resource", o.resources,
+           "What is recorded besides CPU time: wait, what threads wait for off the CPU")
+      .separated_by(',')
+      .type("NAME[,NAME...]")
+      .one_of({"cpu", "wait", "all"});
 }
 
 void add_user_option(ArgParser& parser, std::string& user) {

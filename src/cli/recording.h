@@ -28,6 +28,9 @@ void add_target_options(ArgParser& parser, RecordingOptions& o);
 // These, and what else can be said of a recording.
 void add_recording_options(ArgParser& parser, RecordingOptions& o);
 
+// Of those that show what else was recorded.
+void add_resources_option(ArgParser& parser, RecordingOptions& o);
+
 // To pause it from outside.
 void add_control_options(ArgParser& parser, RecordingOptions& o);
 

@@ -65,6 +65,27 @@ ClientId random_client(Profile& profile, std::mt19937_64& random) {
   return profile.client(client);
 }
 
+WakeupId random_wakeup(Profile& profile, std::mt19937_64& random) {
+  if (random() % 2 == 0) return 0;
+  Wakeup wakeup{.label = random_label(profile, random)};
+  for (size_t i = random() % 4; i > 0; --i) wakeup.before.push_back(random_label(profile, random));
+  std::vector<FrameId> frames(random() % 5);
+  for (FrameId& frame : frames) frame = random_frame(profile, random);
+  wakeup.stack = profile.stack(frames);
+  return profile.wakeup(wakeup);
+}
+
+void add_wait(Profile& profile, std::mt19937_64& random) {
+  const std::vector<FrameId> frames(1, random_frame(profile, random));
+  profile.add({.ran_on = random_label(profile, random),
+               .served = random_label(profile, random),
+               .source = profile.string(random_text(random)),
+               .stack = profile.stack(frames),
+               .resource = Resource::wait,
+               .wakeup = random_wakeup(profile, random)},
+              {.count = random() % 100, .ns = 1 + random() % 1'000'000'000});
+}
+
 }  // namespace
 
 Profile random_profile(uint64_t seed, size_t samples) {
@@ -102,6 +123,7 @@ Profile random_profile(uint64_t seed, size_t samples) {
                  .ns = random() % 1'000'000'000,
                  .exact_ns = seed % 2 * (random() % 1000),
                  .calls = seed % 3 * (random() % 1000)});
+    if (seed % 2 == 0) add_wait(profile, random);
     if (random() % 4 == 0)
       profile.requests[{random_label(profile, random), random_client(profile, random)}] =
           random() >> 1;
@@ -133,7 +155,13 @@ std::vector<std::string> described(const Profile& profile) {
     std::string line = text_of(profile.labels()[key.ran_on]) + ">" +
                        text_of(profile.labels()[key.served]) + ">" + profile.text(key.source) +
                        ">" + std::string(to_string(key.basis)) + ">" + std::to_string(key.thread) +
-                       ">" + std::to_string(key.served_thread);
+                       ">" + std::to_string(key.served_thread) + ">" +
+                       std::string(to_string(key.resource));
+    const Wakeup& wakeup = profile.wakeups()[key.wakeup];
+    line += ">" + text_of(profile.labels()[wakeup.label]);
+    for (const LabelId before : wakeup.before) line += "<" + text_of(profile.labels()[before]);
+    for (const FrameId id : profile.frames_of(wakeup.stack))
+      line += "," + profile.text(profile.frames()[id].function);
     for (const FrameId id : profile.frames_of(key.stack)) {
       const Frame& frame = profile.frames()[id];
       line += ";" + std::string(to_string(frame.kind)) + "," + std::to_string(frame.address) + "," +

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "report/clean.h"
 #include "report/degraded.h"
@@ -22,22 +25,19 @@ constexpr size_t most_rows = 20;
 constexpr size_t most_told = 5;      // waiters that are told in sentences, and reasons of each
 constexpr uint64_t least_told = 20;  // of a waiter's waiting, one in so many
 
-struct Column {
-  const char* title;
-  std::array<std::string_view, 3> kinds;
-};
+constexpr const char* kernel = "the kernel";
 
-// Together all kinds but those of being idle.
-constexpr std::array columns = {
-    Column{"RUNNABLE", {"runnable"}},    Column{"DISK", {"disk", "fault", "memory"}},
-    Column{"REPLY", {"reply", "child"}}, Column{"LOCK", {"lock"}},
-    Column{"EVENT", {"event"}},          Column{"TIMER", {"timer"}},
-    Column{"OTHER", {"other"}},
-};
+// What is not in a column of its own is in the last one. Being idle has one in any case.
+constexpr const char* other = "OTHER";
+const std::map<std::string, const char*, std::less<>> column_of = {
+    {"runnable", "RUNNABLE"}, {"disk", "DISK"},   {"fault", "DISK"},
+    {"memory", "DISK"},       {"reply", "REPLY"}, {"child", "REPLY"},
+    {"lock", "LOCK"},         {"event", "EVENT"}, {"timer", "TIMER"}};
+constexpr std::array titles = {"RUNNABLE", "DISK", "REPLY", "LOCK", "EVENT", "TIMER", other};
 
 // What a reason is, with whom it names.
 std::string sentence_of(const std::string& kind, const std::string& whom, bool is_itself) {
-  const std::string by_whom = is_itself ? "" : " (" + whom + ")";
+  const std::string by_whom = is_itself || whom == kernel ? "" : " (" + whom + ")";
   if (kind == "runnable") return "ready to run behind " + (is_itself ? "itself" : whom);
   if (kind == "disk") return "for the disk" + by_whom;
   if (kind == "fault") return "for pages from the disk" + by_whom;
@@ -55,7 +55,8 @@ class WaitsText {
  public:
   WaitsText(const Profile& profile, const ReportOptions& options)
       : profile_(profile), options_(options), waits_(waits_of(profile, options.by, options.pids)) {
-    const size_t fixed = (columns.size() + 3) * (number_width + 1);
+    choose_columns();
+    const size_t fixed = (columns_.size() + 3) * (number_width + 1);
     name_width_ =
         std::clamp(options.width > fixed ? options.width - fixed : 0, least_name, most_name);
   }
@@ -87,7 +88,7 @@ class WaitsText {
     const Group& g = waits_.groups.all()[group];
     if (g.kind == GroupKind::special) switch (profile_.labels()[g.label].kind) {
         case LabelKind::kernel:
-          return "the kernel";
+          return kernel;
         case LabelKind::idle:
           return "an idle CPU that wakes up";
         case LabelKind::unclaimed:
@@ -97,6 +98,29 @@ class WaitsText {
       }
     return party_name(profile_, options_.by, g, options_.unicode);
   }
+  [[nodiscard]] std::string_view shown_in(const std::string& kind) const {
+    const auto it = column_of.find(kind);
+    const std::string_view column = it == column_of.end() ? other : it->second;
+    return std::ranges::find(columns_, column) == columns_.end() ? other : column;
+  }
+
+  // Those with something in them; as many as there is room for, with the most in them.
+  void choose_columns() {
+    columns_.assign(titles.begin(), titles.end());
+    std::map<std::string_view, uint64_t> sums;
+    for (const Waiting& row : waits_.rows)
+      for (const auto& [kind, ns] : row.kinds)
+        if (!is_idle_wait(kind)) sums[shown_in(kind)] += ns;
+    std::erase_if(columns_, [&](std::string_view column) { return sums[column] == 0; });
+    const size_t room = options_.width > least_name ? options_.width - least_name : 0;
+    const size_t most = std::max<size_t>(room / (number_width + 1), 4) - 3;
+    while (columns_.size() > most) {
+      if (columns_.back() != other) columns_.emplace_back(other);
+      columns_.erase(std::ranges::min_element(columns_.begin(), columns_.end() - 1, {},
+                                              [&](std::string_view c) { return sums[c]; }));
+    }
+  }
+
   static std::string cell(uint64_t ns) {
     return " " + pad_left(ns ? duration_text(ns) : "-", number_width);
   }
@@ -104,7 +128,8 @@ class WaitsText {
   void table() {
     std::string head = pad_right("PROCESS", name_width_) + " " + pad_left("ON CPU", number_width) +
                        " " + pad_left("WAITED", number_width);
-    for (const Column& column : columns) head += " " + pad_left(column.title, number_width);
+    for (const std::string_view column : columns_)
+      head += " " + pad_left(std::string(column), number_width);
     line(options_.style.bold(head + " " + pad_left("IDLE", number_width)));
     const size_t limit = options_.limit ? options_.limit : most_rows;
     Waiting rest;
@@ -128,13 +153,10 @@ class WaitsText {
   void one(const std::string& name, const Waiting& row) {
     std::string text = pad_right(fit(name, name_width_, options_.unicode), name_width_) +
                        cell(row.cpu_ns) + cell(row.wait_ns);
-    for (const Column& column : columns) {
-      uint64_t ns = 0;
-      for (const auto& [kind, of_kind] : row.kinds)
-        if (!kind.empty() && std::ranges::find(column.kinds, kind) != column.kinds.end())
-          ns += of_kind;
-      text += cell(ns);
-    }
+    std::map<std::string_view, uint64_t> sums;
+    for (const auto& [kind, ns] : row.kinds)
+      if (!is_idle_wait(kind)) sums[shown_in(kind)] += ns;
+    for (const std::string_view column : columns_) text += cell(sums[column]);
     line(text + cell(row.idle_ns));
   }
 
@@ -157,10 +179,10 @@ class WaitsText {
   void tell(const Waiting& row, const WaitReason& reason) {
     std::string text = pad_left(duration_text(reason.ns), number_width + 2) + " " +
                        sentence_of(reason.kind, name_of(reason.whom), reason.whom == row.who);
-    if (reason.count)
-      text += options_.style.dim(", " + std::to_string(reason.count) + " times, " +
-                                 duration_text(reason.ns / reason.count) + " each");
-    line(text);
+    if (reason.count > 1)
+      text += ", " + std::to_string(reason.count) + " times, " +
+              duration_text(reason.ns / reason.count) + " each";
+    line(fit(text, options_.width, options_.unicode));
     const auto most = std::ranges::max_element(reason.chains, {}, [](const auto& chain) {
       return chain.first.empty() ? 0 : chain.second;
     });
@@ -169,8 +191,9 @@ class WaitsText {
     std::string chain;
     for (const GroupId before : most->first)
       chain += (chain.empty() ? "" : ", and that one by ") + name_of(before);
-    line(std::string(number_width + 5, ' ') +
-         options_.style.dim(duration_text(most->second) + " of it after being woken by " + chain));
+    const std::string indent(number_width + 5, ' ');
+    line(fit(indent + duration_text(most->second) + " of it after being woken by " + chain,
+             options_.width, options_.unicode));
   }
 
   const Profile& profile_;
@@ -178,6 +201,7 @@ class WaitsText {
   const Waits waits_;
   std::string out_;
   size_t name_width_ = least_name;
+  std::vector<std::string_view> columns_;
 };
 
 }  // namespace
