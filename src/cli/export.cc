@@ -40,10 +40,10 @@ void add_export(ArgParser& parser, CommandLine& line) {
   sub.add("file", options->file, "Profile written by `pkprof record`").type("FILE").show_default();
   std::vector<std::string> names;
   std::string help;
-  for (const ExportFormat& format : export_formats()) {
-    names.emplace_back(format.name);
+  for (const ExportFormat* const format : export_formats()) {
+    names.emplace_back(format->name);
     if (!help.empty()) help += "; ";
-    help += std::string(format.name) + ": " + std::string(format.about);
+    help += std::string(format->name) + ": " + std::string(format->about);
   }
   sub.add("--to", options->format, help).type("FORMAT").one_of(names).required();
   sub.add("-o,--output", options->how.output,

@@ -2,7 +2,6 @@
 #include "debox/taken_call.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace pkprof {
 
@@ -11,7 +10,7 @@ std::optional<TakenCall> taken_call(std::string_view bytes, bool stacks, bool tr
       .call = {.record = {}, .trace = {}, .frames = {}}, .stack = {}, .stack_bytes = {}};
   const auto take = [&bytes](auto& to) {
     if (bytes.size() < sizeof(to)) return false;
-    std::memcpy(&to, bytes.data(), sizeof(to));
+    bytes.copy(reinterpret_cast<char*>(&to), sizeof(to));
     bytes.remove_prefix(sizeof(to));
     return true;
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/csv.h"
-
+// The ledger's cells as a table (RFC 4180): a line for each who ran, who was served, by what and
+// why. All of the time is in it, idle time, too.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "export/exported_stacks.h"
+#include "export/format.h"
 #include "report/clean.h"
 
 namespace pkprof {
@@ -52,7 +53,7 @@ std::string party(const Label& label) {
 
 }  // namespace
 
-Result<std::string> export_csv(const Profile& profile, const ExportOptions& options) {
+static Result<std::string> export_csv(const Profile& profile, const ExportOptions& options) {
   const auto is_left_out = [&](LabelId id) {
     const Label& label = profile.labels()[id];
     return !options.pids.empty() && label.kind == LabelKind::process &&
@@ -79,5 +80,8 @@ Result<std::string> export_csv(const Profile& profile, const ExportOptions& opti
   }
   return deliver(std::move(text), options);
 }
+
+extern const ExportFormat csv_format{"csv", "a table of who ran, who was served, by what and why",
+                                     export_csv};
 
 }  // namespace pkprof

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/dot.h"
-
+// The call graph for GraphViz, from the parties down: what is worth a look.
 #include <algorithm>
 #include <map>
 #include <ranges>
 #include <vector>
 
 #include "export/exported_stacks.h"
+#include "export/format.h"
 #include "report/clean.h"
 #include "report/format.h"
 #include "report/listing/call_graph.h"
@@ -115,8 +115,10 @@ class Dot {
 
 }  // namespace
 
-Result<std::string> export_dot(const Profile& profile, const ExportOptions& options) {
+static Result<std::string> export_dot(const Profile& profile, const ExportOptions& options) {
   return deliver(Dot(profile, options).text(), options);
 }
+
+extern const ExportFormat dot_format{"dot", "the call graph, for GraphViz", export_dot};
 
 }  // namespace pkprof

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/firefox.h"
-
+// For the Firefox Profiler (profiler.firefox.com): its "processed profile", version 48, which every
+// later version reads. It is described by
+// https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md
+//
+// That viewer knows threads, of which each has a track: here a thread is a party, the largest
+// first. It knows when each sample was; a profile does not, so stacks stand one after the other,
+// each as long as it took, and a track is as long as its party's time.
+// Categories, by which it colours, are where code is from: user code, kernel, system calls,
+// asynchronous work.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -8,6 +15,7 @@
 #include <vector>
 
 #include "export/exported_stacks.h"
+#include "export/format.h"
 
 namespace pkprof {
 namespace {
@@ -164,7 +172,7 @@ class Thread {
 
 }  // namespace
 
-Result<std::string> export_firefox(const Profile& profile, const ExportOptions& options) {
+static Result<std::string> export_firefox(const Profile& profile, const ExportOptions& options) {
   const ExportedStacks stacks = export_stacks(profile, options);
   Json threads = Json::array();
   for (const ExportedParty& party : stacks.parties)
@@ -191,5 +199,8 @@ Result<std::string> export_firefox(const Profile& profile, const ExportOptions& 
       {"threads", std::move(threads)}};
   return deliver(all.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", options);
 }
+
+extern const ExportFormat firefox_format{"firefox", "stacks, for profiler.firefox.com",
+                                         export_firefox};
 
 }  // namespace pkprof

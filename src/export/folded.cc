@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/folded.h"
-
+// Folded stacks, a line each, for flame graphs: "party;main;read;«syscall:read»;vfs_read 12000", in
+// nanoseconds.
 #include <algorithm>
 
 #include "export/exported_stacks.h"
+#include "export/format.h"
 
 namespace pkprof {
 namespace {
@@ -16,7 +17,7 @@ std::string one_frame(std::string name) {
 
 }  // namespace
 
-Result<std::string> export_folded(const Profile& profile, const ExportOptions& options) {
+static Result<std::string> export_folded(const Profile& profile, const ExportOptions& options) {
   const ExportedStacks stacks = export_stacks(profile, options);
   std::vector<std::string> names;
   names.reserve(stacks.frames.size());
@@ -32,5 +33,8 @@ Result<std::string> export_folded(const Profile& profile, const ExportOptions& o
   }
   return deliver(std::move(text), options);
 }
+
+extern const ExportFormat folded_format{"folded", "stacks, a line each, for flame graphs",
+                                        export_folded};
 
 }  // namespace pkprof

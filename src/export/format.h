@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A format that other tools read. Each is a file of its own and a line in formats.cc.
+// A format that other tools read. Each is a file of its own, which ends with its ExportFormat, and
+// a line in formats.cc.
 #pragma once
 
 #include <cstdint>

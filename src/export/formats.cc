@@ -3,42 +3,37 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
-#include "export/csv.h"
-#include "export/dot.h"
-#include "export/firefox.h"
-#include "export/folded.h"
-#include "export/gmon.h"
-#include "export/html.h"
-#include "export/json.h"
-#include "export/perfetto.h"
-#include "export/speedscope.h"
+// One line a format, in the order of the help. What it is, its own file says: as NAME_format.
+// clang-format off
+#define EACH_FORMAT(format) \
+  format(csv) \
+  format(dot) \
+  format(firefox) \
+  format(folded) \
+  format(gmon) \
+  format(html) \
+  format(json) \
+  format(perfetto) \
+  format(speedscope)
+// clang-format on
 
 namespace pkprof {
 
-namespace {
+#define DECLARED(name) extern const ExportFormat name##_format;
+EACH_FORMAT(DECLARED)
 
-constexpr std::array formats = {
-    ExportFormat{"csv", "a table of who ran, who was served, by what and why", export_csv},
-    ExportFormat{"dot", "the call graph, for GraphViz", export_dot},
-    ExportFormat{"firefox", "stacks, for profiler.firefox.com", export_firefox},
-    ExportFormat{"folded", "stacks, a line each, for flame graphs", export_folded},
-    ExportFormat{"gmon", "gmon.out files with their symbols, for GNU gprof", export_gmon},
-    ExportFormat{"html", "the page, to look at in a browser", export_html},
-    ExportFormat{"json", "all that is in the profile", export_json},
-    ExportFormat{"perfetto", "the timeline, for Perfetto and chrome://tracing", export_perfetto},
-    ExportFormat{"speedscope", "stacks, for speedscope.app", export_speedscope},
-};
-
-}  // namespace
-
-std::span<const ExportFormat> export_formats() {
+std::span<const ExportFormat* const> export_formats() {
+#define LISTED(name) &name##_format,
+  static constexpr std::array formats = {EACH_FORMAT(LISTED)};
   return formats;
 }
 
 const ExportFormat* export_format(std::string_view name) {
+  const auto formats = export_formats();
   const auto it = std::ranges::find(formats, name, &ExportFormat::name);
-  return it == formats.end() ? nullptr : &*it;
+  return it == formats.end() ? nullptr : *it;
 }
 
 }  // namespace pkprof

@@ -9,7 +9,7 @@
 
 namespace pkprof {
 
-[[nodiscard]] std::span<const ExportFormat> export_formats();
+[[nodiscard]] std::span<const ExportFormat* const> export_formats();
 // Null when there is none of that name.
 [[nodiscard]] const ExportFormat* export_format(std::string_view name);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/json.h"
-
+// All of a profile as one JSON object, schema "pkprof.profile/1": tables that refer to each other
+// by place, as in the Profile itself. Strings are as they were recorded, but for invalid UTF-8.
 #include <nlohmann/json.hpp>
 
 #include "export/exported_stacks.h"
+#include "export/format.h"
 #include "report/ledger.h"
 
 namespace pkprof {
@@ -104,7 +105,7 @@ Json timeline_to_json(const Profile& profile) {
 
 }  // namespace
 
-Result<std::string> export_json(const Profile& profile, const ExportOptions& options) {
+static Result<std::string> export_json(const Profile& profile, const ExportOptions& options) {
   Json to = {{"schema", "pkprof.profile/1"}, {"meta", meta_to_json(profile.meta)}};
   Json& labels = to["labels"] = Json::array();
   for (const Label& label : profile.labels()) labels.push_back(label_to_json(label));
@@ -127,5 +128,8 @@ Result<std::string> export_json(const Profile& profile, const ExportOptions& opt
   to["timeline"] = timeline_to_json(profile);
   return deliver(to.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n", options);
 }
+
+// options.pids leaves out what was served to others; there is no OTHER.
+extern const ExportFormat json_format{"json", "all that is in the profile", export_json};
 
 }  // namespace pkprof

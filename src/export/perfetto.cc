@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/perfetto.h"
-
+// The timeline for Perfetto and chrome://tracing (JSON trace events): for each process how much of
+// a CPU it had in each slot, and how much of one was spent for it.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "export/exported_stacks.h"
+#include "export/format.h"
 #include "report/clean.h"
 #include "report/ledger.h"
 
@@ -109,12 +110,17 @@ class Trace {
 
 }  // namespace
 
-Result<std::string> export_perfetto(const Profile& profile, const ExportOptions& options) {
+static Result<std::string> export_perfetto(const Profile& profile, const ExportOptions& options) {
   if (profile.timeline.empty() || !profile.meta.slot_ns)
     return fail("it has no timeline: that is kept by `pkprof record` and `run`");
   return deliver(
       Trace(profile, options).run().dump(-1, ' ', false, Json::error_handler_t::replace) + "\n",
       options);
 }
+
+// Counters, in percent of one CPU: "for it" with the series user, own kernel and async kernel;
+// "async" by source; "stolen". Fails where there is no timeline.
+extern const ExportFormat perfetto_format{
+    "perfetto", "the timeline, for Perfetto and chrome://tracing", export_perfetto};
 
 }  // namespace pkprof

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/speedscope.h"
-
+// For speedscope.app: a profile for each party, the largest first. The schema is
+// https://www.speedscope.app/file-format-schema.json.
 #include <nlohmann/json.hpp>
 
 #include "export/exported_stacks.h"
+#include "export/format.h"
 
 namespace pkprof {
 
-Result<std::string> export_speedscope(const Profile& profile, const ExportOptions& options) {
+static Result<std::string> export_speedscope(const Profile& profile, const ExportOptions& options) {
   using Json = nlohmann::ordered_json;
   const ExportedStacks stacks = export_stacks(profile, options);
   Json frames = Json::array();
@@ -39,5 +40,8 @@ Result<std::string> export_speedscope(const Profile& profile, const ExportOption
                     {"profiles", std::move(profiles)}};
   return deliver(all.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n", options);
 }
+
+extern const ExportFormat speedscope_format{"speedscope", "stacks, for speedscope.app",
+                                            export_speedscope};
 
 }  // namespace pkprof

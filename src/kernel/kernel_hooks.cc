@@ -47,7 +47,7 @@ Link KernelHooks::attach(const Hook& hook) {
 bool KernelHooks::is_asked_for(const Need& need) const {
   const KernelSideOptions& options = object_.options;
   return std::ranges::any_of(all_hooks(), [&](const Hook& h) {
-    return h.need == std::string_view(need.name) && (options.hooks || is_for_clocks(h)) &&
+    return h.need.name == std::string_view(need.name) && (options.hooks || is_for_clocks(h)) &&
            (h.group != HookGroup::measure || options.measure) &&
            (h.group != HookGroup::calls || options.calls.any()) &&
            (h.group != HookGroup::clients || options.clients) &&
@@ -70,7 +70,7 @@ Result<> KernelHooks::attach() {
       continue;
     }
     attached_.push_back({hook, object_.program_of(*hook), std::move(link)});
-    needs_met.insert(hook->need);
+    needs_met.insert(hook->need.name);
   }
   empty_.reset();
   // Without hooks there is no pause to wait for, either.
@@ -81,7 +81,8 @@ Result<> KernelHooks::attach() {
     if (!is_asked_for(need)) continue;
     std::string how;
     for (const Hook* hook : object_.hooks)
-      if (hook->need == need.name && !object_.refused.contains(hook->program))
+      if (std::string_view(hook->need.name) == need.name &&
+          !object_.refused.contains(hook->program))
         how += (how.empty() ? "" : ", ") + std::string(hook->where);
     const bool works = needs_met.contains(need.name);
     if (!works) how = waits.empty() ? "this kernel has no means for it" : waits;

@@ -4,8 +4,8 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace pkprof {
@@ -30,8 +30,8 @@ Result<Library> load() {
   Library library;
   bool all = true;
   const auto find = [&](auto& function, const char* name) {
-    void* found = ::dlsym(handle, name);
-    std::memcpy(&function, &found, sizeof found);
+    void* const found = ::dlsym(handle, name);
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(found);
     all = all && found;
   };
   find(library.begin, "debuginfod_begin");

@@ -1,97 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probe/hooks.h"
 
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
 namespace pkprof {
 namespace {
 
-constexpr const char* packets = "network: packets";
-constexpr const char* drivers = "network: hand-over by drivers";
-constexpr const char* sockets = "network: receiving sockets";
-constexpr const char* takers = "network: who takes the data";
-constexpr const char* segments = "network: TCP segments";
-constexpr const char* splices = "network: spliced TCP data";
-constexpr const char* drops = "network: drops";
-constexpr const char* sending = "network: sending";
-constexpr const char* queueing = "network: queueing disciplines";
-constexpr const char* connections = "network: opening and closing";
-constexpr const char* timers = "timers: whose they are";
-constexpr const char* queueing_work = "work queues: who queues";
-constexpr const char* thread_work = "kernel threads' queues: who queues";
-constexpr const char* dirtying = "page cache: who makes files dirty";
-constexpr const char* sharing = "page cache: who makes pages dirty";
-constexpr const char* flushing = "page cache: which file is written back";
-constexpr const char* journal = "file systems' journals: who takes part";
-constexpr const char* submitting = "disks: who submits";
-constexpr const char* sending_on = "disks: who has bios sent on";
-constexpr const char* completing = "disks: completed requests";
-constexpr const char* reclaiming = "memory: who makes kswapd run";
-constexpr const char* compacting = "memory: who makes kcompactd run";
-constexpr const char* interrupts = "interrupts: exact time";
-constexpr const char* all_calls = "counting calls in softirqs";
-constexpr const char* socket_calls = "counting calls in softirqs: receiving sockets";
-constexpr const char* drop_calls = "counting calls in softirqs: drops";
-constexpr const char* all_time = "measuring all of the time";
-constexpr const char* sleepers = "interrupts: whose timers";
-constexpr const char* calls = "interrupts: who has other CPUs call functions";
-constexpr const char* reschedules = "interrupts: who has other CPUs look for tasks";
-constexpr const char* huge_pages = "memory: whose pages khugepaged joins";
-constexpr const char* killing = "memory: who makes the kernel kill";
-constexpr const char* messages = "clients: Unix sockets";
-constexpr const char* unix_senders = "clients: who sends over Unix sockets";
-constexpr const char* wakers = "clients: who wakes a thread for its work";
-constexpr const char* waits = "waits: how long";
-constexpr const char* wait_ends = "waits: who ends them";
-constexpr const char* wait_stacks = "waits: the waiting thread's stack";
-constexpr const char* names = "processes: that name themselves";
-constexpr const char* coming_back = "CPUs: going offline and coming back";
-
-constexpr Need needs[] = {
-    {packets, "network softirq time cannot be charged to receivers"},
-    {drivers, "with packet steering, a driver's polling stays unclaimed"},
-    {sockets, "only packets of TCP connections and UDP ports find their process"},
-    {takers, "work is charged to a socket's holder, without its call path"},
-    {segments, "TCP work is charged by the packets' addresses alone"},
-    {splices, "work for spliced data is charged to the socket's holder"},
-    {drops, "dropped packets count as expired"},
-    {sending, "deferred sending is not charged to the sender"},
-    {queueing, "work of queueing disciplines is not charged to the sender"},
-    {connections, "handshakes and short connections may stay unclaimed"},
-    {timers, "the work of timers stays unclaimed"},
-    {queueing_work, "the work of kworkers stays unclaimed"},
-    {thread_work, "the work of some kernel threads stays unclaimed"},
-    {dirtying, "files that were written while pkprof did not watch stay unclaimed"},
-    {sharing, "a file that several write to is charged to the first of them"},
-    {flushing, "writing back is charged to whoever set it off"},
-    {journal, "the work of ext4's journal stays unclaimed"},
-    {submitting, "the ends of disk requests stay unclaimed"},
-    {sending_on, "the work of the threads of mapped disks (dm, md) stays unclaimed"},
-    {completing, "the ends of disk requests stay unclaimed"},
-    {reclaiming, "the work of kswapd stays unclaimed"},
-    {compacting, "the work of kcompactd stays unclaimed"},
-    {interrupts,
-     "the time of hard interrupts is charged to whatever was interrupted, and what sampling takes "
-     "is not known"},
-    {all_time, "pkprof stat cannot measure"},
-    {all_calls, "calls in softirqs stay unclaimed"},
-    {socket_calls, "calls in softirqs for packets go by the packets' addresses alone"},
-    {drop_calls, "calls in softirqs for dropped packets count as expired"},
-    {sleepers, "timers' interrupts are the kernel's"},
-    {calls, "function calls between CPUs are the kernel's"},
-    {reschedules, "reschedule interrupts are the kernel's"},
-    {huge_pages, "the work of khugepaged stays unclaimed"},
-    {killing, "the work of the oom reaper stays unclaimed"},
-    {messages, "time for clients over Unix sockets counts as a server's own"},
-    {unix_senders, "time for clients over Unix sockets counts as a server's own"},
-    {wakers, "time of threads that others give work to counts as a server's own"},
-    {waits, "what threads wait for is not known"},
-    {wait_ends, "what threads wait for counts as waiting for a CPU"},
-    {wait_stacks, "what a thread waited for is not known"},
-    {names, "a process that names itself may be shown by the name that it had before"},
-    {coming_back, "a CPU that goes offline is not sampled any more, and taken for idle"},
-};
+constexpr Need packets = {"network: packets",
+                          "network softirq time cannot be charged to receivers"};
+constexpr Need drivers = {"network: hand-over by drivers",
+                          "with packet steering, a driver's polling stays unclaimed"};
+constexpr Need sockets = {"network: receiving sockets",
+                          "only packets of TCP connections and UDP ports find their process"};
+constexpr Need takers = {"network: who takes the data",
+                         "work is charged to a socket's holder, without its call path"};
+constexpr Need segments = {"network: TCP segments",
+                           "TCP work is charged by the packets' addresses alone"};
+constexpr Need splices = {"network: spliced TCP data",
+                          "work for spliced data is charged to the socket's holder"};
+constexpr Need drops = {"network: drops", "dropped packets count as expired"};
+constexpr Need sending = {"network: sending", "deferred sending is not charged to the sender"};
+constexpr Need queueing = {"network: queueing disciplines",
+                           "work of queueing disciplines is not charged to the sender"};
+constexpr Need connections = {"network: opening and closing",
+                              "handshakes and short connections may stay unclaimed"};
+constexpr Need timers = {"timers: whose they are", "the work of timers stays unclaimed"};
+constexpr Need queueing_work = {"work queues: who queues", "the work of kworkers stays unclaimed"};
+constexpr Need thread_work = {"kernel threads' queues: who queues",
+                              "the work of some kernel threads stays unclaimed"};
+constexpr Need dirtying = {"page cache: who makes files dirty",
+                           "files that were written while pkprof did not watch stay unclaimed"};
+constexpr Need sharing = {"page cache: who makes pages dirty",
+                          "a file that several write to is charged to the first of them"};
+constexpr Need flushing = {"page cache: which file is written back",
+                           "writing back is charged to whoever set it off"};
+constexpr Need journal = {"file systems' journals: who takes part",
+                          "the work of ext4's journal stays unclaimed"};
+constexpr Need submitting = {"disks: who submits", "the ends of disk requests stay unclaimed"};
+constexpr Need sending_on = {"disks: who has bios sent on",
+                             "the work of the threads of mapped disks (dm, md) stays unclaimed"};
+constexpr Need completing = {"disks: completed requests",
+                             "the ends of disk requests stay unclaimed"};
+constexpr Need reclaiming = {"memory: who makes kswapd run", "the work of kswapd stays unclaimed"};
+constexpr Need compacting = {"memory: who makes kcompactd run",
+                             "the work of kcompactd stays unclaimed"};
+constexpr Need interrupts = {
+    "interrupts: exact time",
+    "the time of hard interrupts is charged to whatever was interrupted, and what sampling takes "
+    "is not known"};
+constexpr Need all_calls = {"counting calls in softirqs", "calls in softirqs stay unclaimed"};
+constexpr Need socket_calls = {"counting calls in softirqs: receiving sockets",
+                               "calls in softirqs for packets go by the packets' addresses alone"};
+constexpr Need drop_calls = {"counting calls in softirqs: drops",
+                             "calls in softirqs for dropped packets count as expired"};
+constexpr Need all_time = {"measuring all of the time", "pkprof stat cannot measure"};
+constexpr Need sleepers = {"interrupts: whose timers", "timers' interrupts are the kernel's"};
+constexpr Need calls = {"interrupts: who has other CPUs call functions",
+                        "function calls between CPUs are the kernel's"};
+constexpr Need reschedules = {"interrupts: who has other CPUs look for tasks",
+                              "reschedule interrupts are the kernel's"};
+constexpr Need huge_pages = {"memory: whose pages khugepaged joins",
+                             "the work of khugepaged stays unclaimed"};
+constexpr Need killing = {"memory: who makes the kernel kill",
+                          "the work of the oom reaper stays unclaimed"};
+constexpr Need messages = {"clients: Unix sockets",
+                           "time for clients over Unix sockets counts as a server's own"};
+constexpr Need unix_senders = {"clients: who sends over Unix sockets",
+                               "time for clients over Unix sockets counts as a server's own"};
+constexpr Need wakers = {"clients: who wakes a thread for its work",
+                         "time of threads that others give work to counts as a server's own"};
+constexpr Need waits = {"waits: how long", "what threads wait for is not known"};
+constexpr Need wait_ends = {"waits: who ends them",
+                            "what threads wait for counts as waiting for a CPU"};
+constexpr Need wait_stacks = {"waits: the waiting thread's stack",
+                              "what a thread waited for is not known"};
+constexpr Need names = {"processes: that name themselves",
+                        "a process that names itself may be shown by the name that it had before"};
+constexpr Need coming_back = {
+    "CPUs: going offline and coming back",
+    "a CPU that goes offline is not sampled any more, and taken for idle"};
 
 // Programs on one tracepoint run in the order in which they are attached, which is that of this
-// table. Those of calls need what the others have noted, so they come last.
+// table. Those of calls need what the others have noted, so they come last. A hook that is alone
+// with its need has that in its own line: {"pk_program", {"sources: of what", "what is lost"}, …}.
 constexpr Hook hooks[] = {
     {"pk_netif_receive_skb", packets, "netif_receive_skb", 1, false, 0, HookGroup::work,
      PK_REST_PACKETS},
@@ -187,13 +180,24 @@ constexpr Hook hooks[] = {
     {"pk_calls_request", all_calls, "block_rq_complete", 3, false, 0, HookGroup::calls},
 };
 
+std::string_view name_of(const Need& need) {
+  return need.name;
+}
+
 }  // namespace
 
 bool is_for_clocks(const Hook& hook) {
-  return hook.need == coming_back || hook.need == names;
+  return name_of(hook.need) == coming_back.name || name_of(hook.need) == names.name;
 }
 
 std::span<const Need> all_needs() {
+  static const std::vector<Need> needs = [] {
+    std::vector<Need> all;
+    for (const Hook& hook : hooks)
+      if (std::ranges::find(all, name_of(hook.need), name_of) == all.end())
+        all.push_back(hook.need);
+    return all;
+  }();
   return needs;
 }
 std::span<const Hook> all_hooks() {

@@ -38,7 +38,7 @@ struct HookOverhead {
 
 struct Hook {
   const char* program;  // in the BPF object; one without arguments may be attached in many places
-  const char* need;     // Need::name that it meets
+  Need need;            // that it meets; others may, too
   const char* where;    // tracepoint or function, for people
   uint8_t min_args;     // the tracepoint has at least so many arguments
   bool function;        // fentry/fexit on a kernel function; else a tracepoint
@@ -47,6 +47,7 @@ struct Hook {
   pk_rest rest = pk_rest{};  // with which it rests while nothing needs it
 };
 
+// In the order of the hooks.
 [[nodiscard]] std::span<const Need> all_needs();
 // A need's ways in order of preference: the first of which a kernel has a hook is taken.
 [[nodiscard]] std::span<const Hook> all_hooks();

@@ -30,7 +30,8 @@ std::string user_stacks_text(const Meta& meta, size_t width) {
   std::string before = "; cut: ";
   for (const auto& [samples, why] : cut) {
     if (percent(samples) < least_percent) break;
-    const std::string reason = before + decimal(percent(samples), 1) + "% " + why;
+    std::string reason = before;
+    reason.append(decimal(percent(samples), 1)).append("% ").append(why);
     if (text.size() + reason.size() > width) break;
     text += reason;
     before = ", ";

@@ -51,7 +51,7 @@ TEST_F(DeferredTest, WorkQueue) {
   const int seldom = defer({"terminal"});
   const auto counts = [](const Flow& f) { return f.source == "work:flush_to_ldisc"; };
   const Observed seen = measure("work queue, 3:1 (terminals)", {{often, seldom}, hog_, {}, counts},
-                                {95, 5}, {.seconds = 10, .min_samples = 1000});
+                                {95, 5}, {.seconds = 5, .min_samples = 1000});
   expect_ratio(seen.report, counts, often, seldom, stage_.ratio(often, seldom));
 }
 
@@ -64,7 +64,7 @@ TEST_F(DeferredTest, Timers) {
     return f.source == "softirq:TIMER" && f.served != live::kKernel;
   };
   const Observed seen = measure("timers of sleepers, 3:1", {{many, few}, hog_, {}, counts}, {95, 5},
-                                {.seconds = 8, .min_samples = 800, .frequency_hz = 3989});
+                                {.seconds = 8, .min_samples = 800});
   expect_ratio(seen.report, counts, many, few, stage_.ratio(many, few));
 }
 
@@ -120,6 +120,7 @@ std::function<bool(const Flow&)> timers_interrupts(const live::Report& report,
 live::Report observe_timers() {
   live::Observe how;
   how.seconds = 3;
+  how.frequency_hz = 1997;
   how.min_samples = 50;  // exact time, no samples: a sample's worth of it each
   how.counted = [](const live::Report& r) { return r.sum(timers_interrupts(r)); };
   return live::observe(how);
@@ -169,7 +170,7 @@ TEST_F(DeferredTest, BarriersOnOtherCpus) {
   // Their time is exact: an emulated CPU's few are enough.
   const Observed seen =
       measure("calls on other CPUs, 3:1", {{often, seldom}, hog_, {}, calls}, {95, 5},
-              {.seconds = 4, .min_samples = live::in_guest() ? 48U : 100U});
+              {.seconds = 4, .min_samples = live::in_guest() ? 48U : 100U, .frequency_hz = 1997});
   expect_ratio(seen.report, calls, often, seldom, stage_.ratio(often, seldom), Time::measured);
 }
 
@@ -194,7 +195,7 @@ TEST_F(DeferredTest, Shootdowns) {
   };
   const Observed seen =
       measure("calls that flush TLBs, 3:1", {{often, seldom}, beside, {}, calls}, {95, 5},
-              {.seconds = 4, .min_samples = live::in_guest() ? 24U : 50U});
+              {.seconds = 4, .min_samples = live::in_guest() ? 24U : 50U, .frequency_hz = 1997});
   expect_ratio(seen.report, calls, often, seldom, 3, Time::measured);
 }
 

@@ -111,9 +111,8 @@ TEST_F(DiskTest, TwoWritersAtThreeToOne) {
   if (IsSkipped()) return;
   const int one = use("one", {"--sync-mb", "12", "--rate", "180"});
   const int other = use("other", {"--sync-mb", "4", "--rate", "60"});
-  const Observed seen =
-      measure("write-back of two, 3:1", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
-              {.seconds = 14, .min_samples = 1500, .frequency_hz = 3989});
+  const Observed seen = measure("write-back of two, 3:1", {{one, other}, hog_, {}, is_disk_work},
+                                {95, 5}, {.seconds = 14, .min_samples = 1500});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 
@@ -125,7 +124,7 @@ TEST_F(DiskTest, TwoWritersToOneFile) {
   const int other = use("file", {"--rate", "50", "--chunk-kb", "64", "--from-mb", "64"});
   const Syncing syncing(disk_->fd());
   const Observed seen = measure("write-back of one file", {{one, other}, hog_, {}, is_disk_work},
-                                {95, 5}, {.seconds = 14, .min_samples = 900});
+                                {95, 5}, {.seconds = 7, .min_samples = 900});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 
@@ -134,8 +133,7 @@ TEST_F(DiskTest, Mapped) {
   if (IsSkipped()) return;
   const int writer = use("file", {"--mode", "map", "--rate", "200"});
   const Syncing syncing(disk_->fd());
-  measure("write-back of a mapping", {{writer}, hog_, {}, is_disk_work}, {95, 5},
-          {.seconds = 7, .frequency_hz = 3989});
+  measure("write-back of a mapping", {{writer}, hog_, {}, is_disk_work}, {95, 5}, {.seconds = 7});
 }
 
 // Most of what is read was asked for by the kernel, ahead of the process.
@@ -145,7 +143,7 @@ TEST_F(DiskTest, ReadAhead) {
   const int one = use("one", {"--mode", "ahead", "--rate", "450", "--chunk-kb", "64"});
   const int other = use("other", {"--mode", "ahead", "--rate", "150", "--chunk-kb", "64"});
   const Observed seen = measure("read-ahead, 3:1", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
-                                {.seconds = 9, .min_samples = 250, .frequency_hz = 3989});
+                                {.seconds = 9, .min_samples = 250});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 
@@ -163,9 +161,8 @@ TEST_F(DiskTest, PastThePageCache) {
   const int one =
       use("one", {"--mode", "direct", "--rate", "100", "--threads", "3", "--at-random"});
   const int other = use("other", {"--mode", "direct", "--rate", "100", "--at-random"});
-  const Observed seen =
-      measure("O_DIRECT writing, 3:1", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
-              {.seconds = 14, .min_samples = 1500, .frequency_hz = 3989});
+  const Observed seen = measure("O_DIRECT writing, 3:1", {{one, other}, hog_, {}, is_disk_work},
+                                {95, 5}, {.seconds = 14, .min_samples = 1500});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 
@@ -179,7 +176,7 @@ TEST_F(DiskTest, FullQueue) {
       use("other", {"--mode", "direct", "--rate", "100", "--scattered", "--chunk-kb", "1024"});
   const Observed seen =
       measure("O_DIRECT, many pieces, 3:1", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
-              {.seconds = 12, .min_samples = 800, .frequency_hz = 3989});
+              {.seconds = 12, .min_samples = 800});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 
@@ -187,7 +184,7 @@ TEST_F(DiskTest, ReadingPastThePageCache) {
   have_disk({.direct = true});
   if (IsSkipped()) return;
   const int reader = use("file", {"--mode", "read"});
-  measure("O_DIRECT reading", {{reader}, hog_, {}, is_disk_work}, {95, 5}, {.seconds = 7});
+  measure("O_DIRECT reading", {{reader}, hog_, {}, is_disk_work}, {95, 5}, {.seconds = 3.5});
 }
 
 // Hooks on disk requests are on for a small part of the time then. On an emulated CPU they cost ten
@@ -197,12 +194,9 @@ TEST_F(DiskTest, ManyRequestsAtABudgetOfOnePercent) {
   if (IsSkipped()) return;
   const int one = use("one", {"--mode", "read", "--chunk-kb", "4", "--threads", "3"});
   const int other = use("other", {"--mode", "read", "--chunk-kb", "4"});
-  const Observed seen = measure("O_DIRECT reading, 3:1, budget of 1 %",
-                                {{one, other}, hog_, {}, is_disk_work}, {95, 5},
-                                {.seconds = 20,
-                                 .min_samples = 250,
-                                 .frequency_hz = 3989,
-                                 .budget = live::in_guest() ? "10" : "1"});
+  const Observed seen = measure(
+      "O_DIRECT reading, 3:1, budget of 1 %", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
+      {.seconds = 20, .min_samples = 250, .budget = live::in_guest() ? "10" : "1"});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 
@@ -220,7 +214,7 @@ TEST_F(DiskTest, Flushes) {
   const int other = use("other", how);
   const Observed seen =
       measure("O_DIRECT writing, flushed, 3:1", {{one, other}, hog_, {}, is_disk_work}, {95, 5},
-              {.seconds = 7, .min_samples = 300, .frequency_hz = 3989});
+              {.seconds = 7, .min_samples = 300});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 
@@ -242,7 +236,7 @@ TEST_F(DiskTest, InterruptsOfADisk) {
     return interrupts.contains(f.source) && (f.served < 0 || parties.contains(f.served));
   };
   const Observed seen = measure("interrupts of a disk, 3:1", {{one, other}, hog_, {}, counts},
-                                {95, 5}, {.seconds = 4, .min_samples = 50});
+                                {95, 5}, {.seconds = 4, .min_samples = 50, .frequency_hz = 1997});
   expect_ratio(seen.report, counts, one, other, stage_.ratio(one, other, "bytes"), Time::measured);
 }
 
@@ -257,7 +251,7 @@ TEST_F(DiskTest, Btrfs) {
   have_disk({.file_system = "btrfs"});
   if (IsSkipped()) return;
   const int writer = use("file", {"--sync-mb", "32"});
-  measure("write-back, btrfs on loop", {{writer}, hog_, {}, is_disk_work}, {95, 5}, {.seconds = 5});
+  measure("write-back, btrfs on loop", {{writer}, hog_, {}, is_disk_work}, {95, 5}, {.seconds = 3});
 }
 
 // Every piece that is written is split in two, and comes back from two places.
@@ -279,7 +273,7 @@ TEST_F(DiskTest, Enciphered) {
   const int other = use("other", {"--sync-mb", guest ? "1" : "4", "--rate", guest ? "2" : "30"});
   const Observed seen =
       measure("write-back, device mapper: crypt, 3:1", {{one, other}, hog_, {}, is_disk_work},
-              {95, 5}, {.seconds = 14, .min_samples = 1500});
+              {95, 5}, {.seconds = 7, .min_samples = 1500});
   expect_ratio(seen.report, is_disk_work, one, other, stage_.ratio(one, other, "bytes"));
 }
 

@@ -43,11 +43,10 @@ class MixedTest : public live::PairTest {
         stage_.start(nullptr, {"pk_defer", "naps", "--threads", rate(20)}),
         stage_.start(nullptr, {"pk_spawn", "--rate", rate(50)})};
   }
-  void expect_little_unclaimed(const char* scenario, const char* budget) {
+  void expect_little_unclaimed(const char* scenario, const Amount& amount) {
     // Not all of it is theirs: pkprof's own clock is among it.
     const Limits limits = {.ends_at_least = 0, .unclaimed_at_most = live::in_guest() ? 100.0 : 2.0};
-    const Observed seen = measure(scenario, {ends_, hog_, {}, is_asynchronous}, limits,
-                                  {.seconds = 6, .min_samples = 500, .budget = budget});
+    const Observed seen = measure(scenario, {ends_, hog_, {}, is_asynchronous}, limits, amount);
     uint64_t unclaimed = 0;
     for (const auto& [reason, ns] : seen.report.unclaimed) unclaimed += ns;
     const double percent =
@@ -64,12 +63,13 @@ class MixedTest : public live::PairTest {
 
 TEST_F(MixedTest, LittleIsUnclaimed) {
   if (IsSkipped()) return;
-  expect_little_unclaimed("all at once", "100");
+  expect_little_unclaimed("all at once", {.seconds = 3, .min_samples = 500});
 }
 
 TEST_F(MixedTest, LittleIsUnclaimedAtABudgetOfOnePercent) {
   if (IsSkipped()) return;
-  expect_little_unclaimed("all at once, budget of 1 %", "1");
+  expect_little_unclaimed("all at once, budget of 1 %",
+                          {.seconds = 6, .min_samples = 500, .frequency_hz = 1997, .budget = "1"});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf_beside.h"
 
+#include <cstdlib>
 #include <sstream>
 
 namespace pkprof::accuracy {
@@ -8,8 +9,11 @@ namespace pkprof::accuracy {
 using live::Argv;
 
 PerfBeside::PerfBeside(double seconds) {
-  // Under emulation it takes minutes to say what it has seen.
-  if (live::in_guest() || live::find_program("perf").empty()) return;
+  // Under emulation it takes minutes to say what it has seen. Nothing is judged by it: it is for
+  // the page.
+  if (live::in_guest() || !std::getenv("PKPROF_ACCURACY_PAGE") ||
+      live::find_program("perf").empty())
+    return;
   std::ostringstream duration;
   duration << seconds;
   perf_.emplace(Argv{"perf", "record", "-q", "-a", "-g", "-F", "997", "-e", "cpu-clock", "-o",

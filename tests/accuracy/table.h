@@ -36,9 +36,9 @@ struct Observed {
 };
 
 struct Amount {
-  double seconds = 3;  // a recording is made again, longer, until it has the samples
+  double seconds = 1.5;  // a recording is made again, longer, until it has the samples
   uint64_t min_samples = 1000;
-  int frequency_hz = 1997;
+  int frequency_hz = 3989;
   const char* budget = "100";  // all is on, as by default, also at so many samples
 };
 

@@ -32,11 +32,44 @@ changed_sources() {
   fi
 }
 
-# Each file as it is compiled by itself, with what the build has made.
+# Files that the build compiles as one are checked as one, as most of the time is their headers': of
+# these, those that are to be checked. They stand one after the other in one file, not as includes:
+# clang's analyzer follows paths through the code of that file alone.
+readonly tidy_dir=build/tidy
 tidy() {
-  local commands=build/tidy
-  cmake --preset release -B "$commands" -DCMAKE_UNITY_BUILD=OFF >"$results/tidy.configure.log" || return
-  sed -i "s#$commands#$bin#g" "$commands/compile_commands.json"
-  changed_sources | xargs -r -n 1 -P "$(nproc)" clang-tidy-19 --quiet -p "$commands" 2>"$results/tidy.log"
+  local file unit files
+  rm -rf "$tidy_dir"
+  mkdir -p "$tidy_dir"
+  changed_sources >"$tidy_dir/changed"
+  while read -r file; do
+    mapfile -t files < <(compiled_with "$file" | grep -Fxf "$tidy_dir/changed")
+    [[ ${#files[@]} -gt 0 ]] || continue
+    unit=$PWD/$tidy_dir/$(cksum <<<"$file" | cut -d ' ' -f 1).cc
+    awk 'FNR == 1 { print "// " FILENAME } { print }' "${files[@]}" >"$unit"
+    jq --arg file "$file" --arg unit "$unit" --arg near "$(printf -- " -iquote $PWD/%s" "${files[@]%/*}")" '
+      .[] | select(.file == $file) | .command |= (split($file) | join($unit)) + $near | .file = $unit
+      ' "$bin/compile_commands.json"
+  done < <(jq -r '.[].file' "$bin/compile_commands.json") | jq -s . >"$tidy_dir/compile_commands.json"
+  jq -r '.[].file' "$tidy_dir/compile_commands.json" |
+    xargs -r -n 1 -P "$(nproc)" clang-tidy-19 --quiet -p "$tidy_dir" 2>"$results/tidy.log" | in_sources
+}
+
+# The sources that the compiler reads for one file: those of which the build made it, or itself.
+compiled_with() { # FILE
+  if [[ $1 == */Unity/* ]]; then
+    sed -n "s#^\#include \"$PWD/\(.*\)\"#\1#p" "$1"
+  else
+    echo "${1#"$PWD/"}"
+  fi
+}
+
+# What was found, by the lines of the sources.
+in_sources() {
+  awk -v units="$PWD/$tidy_dir/" -F : 'index($1, units) == 1 {
+      for (at = 0; (getline line <$1) > 0 && at < $2; ++at)
+        if (line ~ "^// [a-z][^ ]*[.]cc$") { file = substr(line, 4); first = at + 1 }
+      close($1)
+      sub("^[^:]*:[0-9]*", file ":" $2 - first) }
+    { print }'
 }
 suite_tidy() { check tidy tidy; }

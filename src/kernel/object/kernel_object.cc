@@ -60,7 +60,8 @@ void KernelObject::choose(const KernelFacts& facts) {
     if (hook.group == HookGroup::calls && !options.calls.any()) continue;
     if (hook.group == HookGroup::clients && !options.clients) continue;
     if (hook.group == HookGroup::waits && !options.waits) continue;
-    if (ways.try_emplace(hook.need, hook.way).first->second == hook.way) hooks.push_back(&hook);
+    if (ways.try_emplace(hook.need.name, hook.way).first->second == hook.way)
+      hooks.push_back(&hook);
   }
 }
 

@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "report/calls/calls.h"
+#include "report/calls/calls_json.h"
 #include "report/clean.h"
 #include "report/degraded.h"
 #include "report/format.h"
+#include "report/view.h"
 
 namespace pkprof {
 
@@ -135,5 +137,7 @@ class CallsText {
 std::string calls_text(const Profile& profile, const ReportOptions& options) {
   return CallsText(profile, options).run();
 }
+
+extern const ReportView calls_view{"calls", calls_text, calls_json};
 
 }  // namespace pkprof

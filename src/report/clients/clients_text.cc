@@ -8,6 +8,7 @@
 #include "report/clients.h"
 #include "report/degraded.h"
 #include "report/format.h"
+#include "report/view.h"
 
 namespace pkprof {
 namespace {
@@ -140,5 +141,7 @@ class ClientsText {
 std::string clients_text(const Profile& profile, const ReportOptions& options) {
   return ClientsText(profile, options).run();
 }
+
+extern const ReportView clients_view{"clients", clients_text, clients_json};
 
 }  // namespace pkprof

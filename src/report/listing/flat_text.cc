@@ -10,6 +10,8 @@
 
 #include "report/clean.h"
 #include "report/format.h"
+#include "report/listing/listing_json.h"
+#include "report/view.h"
 
 namespace pkprof {
 
@@ -215,5 +217,7 @@ std::string flat_text_of(const Listing& listing, const ReportOptions& options) {
 std::string flat_text(const Profile& profile, const ReportOptions& options) {
   return flat_text_of(listing_of(profile, options, ListingKind::flat), options);
 }
+
+extern const ReportView flat_view{"flat", flat_text, flat_json};
 
 }  // namespace pkprof

@@ -10,6 +10,8 @@
 
 #include "report/clean.h"
 #include "report/format.h"
+#include "report/listing/listing_json.h"
+#include "report/view.h"
 
 namespace pkprof {
 
@@ -376,5 +378,7 @@ std::string graph_text_of(const Listing& listing, const ReportOptions& options) 
 std::string graph_text(const Profile& profile, const ReportOptions& options) {
   return graph_text_of(listing_of(profile, options, ListingKind::graph), options);
 }
+
+extern const ReportView graph_view{"graph", graph_text, graph_json};
 
 }  // namespace pkprof

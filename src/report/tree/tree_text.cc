@@ -9,7 +9,9 @@
 #include "report/clean.h"
 #include "report/format.h"
 #include "report/functions.h"
+#include "report/report_json.h"
 #include "report/tree/tree.h"
+#include "report/view.h"
 
 namespace pkprof {
 
@@ -173,5 +175,7 @@ void TreeText::branch(NodeId id, const std::string& prefix, bool last) {
 std::string tree_text(const Profile& profile, const ReportOptions& options) {
   return TreeText(profile, options).run();
 }
+
+extern const ReportView tree_view{"tree", tree_text, report_json};
 
 }  // namespace pkprof

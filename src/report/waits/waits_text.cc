@@ -13,6 +13,7 @@
 #include "report/clean.h"
 #include "report/degraded.h"
 #include "report/format.h"
+#include "report/view.h"
 #include "report/waits/waits.h"
 
 namespace pkprof {
@@ -209,5 +210,7 @@ class WaitsText {
 std::string waits_text(const Profile& profile, const ReportOptions& options) {
   return WaitsText(profile, options).run();
 }
+
+extern const ReportView waits_view{"waits", waits_text, waits_json};
 
 }  // namespace pkprof
