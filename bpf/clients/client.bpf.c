@@ -9,6 +9,7 @@ struct workers_map workers SEC(".maps");
 struct clients_map clients SEC(".maps");
 struct flows_map flows SEC(".maps");
 struct ends_map ends SEC(".maps");
+struct tcp_ends_map tcp_ends SEC(".maps");
 struct awaited_map awaited SEC(".maps");
 
 /* Seeds that keep the kinds of clients apart. */
@@ -176,19 +177,6 @@ __u64 pk_label_at_work(__u64 label)
 	return PK_AT_WORK | worker->way;
 }
 
-int pk_count_request(struct pk_cpu *c)
-{
-	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
-	struct pk_client *way;
-
-	if (!c || !worker || !worker->client)
-		return 0;
-	way = pk_client_at(pk_client_of_message(c));
-	if (way && way->behind == worker->client)
-		__sync_fetch_and_add(&way->requests, 1);
-	return 0;
-}
-
 /* Where all places near are taken, the first goes: of its next message it is not known whose it is. */
 int pk_note_message(__u64 number, __u64 sender, __u32 client, __u64 question)
 {
@@ -211,6 +199,7 @@ int pk_note_message(__u64 number, __u64 sender, __u32 client, __u64 question)
 	flow->sender = sender;
 	flow->before = 0;
 	flow->several = 0;
+	flow->awaited = 0;
 	flow->client = client;
 	flow->question = question;
 	flow->window = window;

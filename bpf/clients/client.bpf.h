@@ -51,7 +51,6 @@ struct pk_worker {
 	__u32 way;     /* .client by way of its process; 0: not looked for yet */
 	__u32 writer;  /* process that wrote last to a pipe which the thread reads */
 	__u32 pipe;    /* 1 + the descriptor of one that it has read last; 0: none */
-	__u32 arrived; /* client of the message of a Unix socket that is being copied to it */
 	__u32 window;  /* of the hooks in which this was noted */
 	__u8 rule;     /* enum pk_client_rule */
 	__u8 last;     /* enum pk_client_event */
@@ -79,23 +78,27 @@ struct pk_flow {
 	__u32 client;
 	__u32 window;  /* of the hooks in which this was noted */
 	__u32 several; /* sockets send by turns under this number: two networks have the same addresses */
-	__u32 pad;
+	__u32 awaited; /* samples wait for the answer, see pk_await_call() */
+	__u64 pad[2];
 };
+static_assert(sizeof(struct pk_flow) == 64, "a note is one line of the cache: two CPUs share it");
 
 enum pk_role { PK_ROLE_UNKNOWN = 0, PK_ROLE_ACTIVE, PK_ROLE_PASSIVE };
 
 /* A socket, as one end of a connection. */
 struct pk_end {
+	__u64 number; /* of TCP: by which it is found; 0: the place is free */
 	__u64 flow;   /* number of the connection's pk_flow; 0: each message has one of its own */
 	__u64 question; /* with .client */
-	__u32 client; /* for which the sender worked when it sent last; active ends only */
+	__u32 client; /* active: for which the sender worked when it sent last; passive: taken from last */
 	__u32 window; /* of the hooks in which what is here was noted, but for .remote */
 	__u32 remote; /* the client at the other end, if that is on another machine */
 	__u32 next;   /* of the datagram that is read next, see pk_next_datagram() */
 	__u8 role;    /* enum pk_role */
 	__u8 taken;   /* of the request that is not answered yet something was taken */
-	__u8 pad[6];
+	__u8 pad[22];
 };
+static_assert(sizeof(struct pk_end) == 64, "an end is one line of the cache");
 
 #define PK_NEXT_KNOWN (1U << PK_CLIENT_RULE_SHIFT)
 
@@ -117,8 +120,18 @@ struct clients_map {
 struct flows_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* PK_FLOWS */
+	__uint(map_flags, BPF_F_MMAPABLE); /* so that it begins with a page */
 	__type(key, __u32);
 	__type(value, struct pk_flow);
+};
+
+/* Those of TCP, where three lines of the cache are one. */
+struct tcp_ends_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* PK_ENDS */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct pk_end);
 };
 
 /* A server's sample, up to when the client takes the answer: the client's call is known then. */
@@ -145,6 +158,7 @@ extern struct workers_map workers SEC(".maps");
 extern struct clients_map clients SEC(".maps");
 extern struct flows_map flows SEC(".maps");
 extern struct ends_map ends SEC(".maps");
+extern struct tcp_ends_map tcp_ends SEC(".maps");
 extern struct awaited_map awaited SEC(".maps");
 
 static __always_inline void pk_begin_worker(struct pk_worker *worker, __u64 thread)
@@ -155,7 +169,6 @@ static __always_inline void pk_begin_worker(struct pk_worker *worker, __u64 thre
 	worker->way = 0;
 	worker->writer = 0;
 	worker->pipe = 0;
-	worker->arrived = 0;
 	worker->rule = 0;
 	worker->last = PK_EVENT_NONE;
 	worker->held = 0;
@@ -245,11 +258,14 @@ int pk_await_call(struct pk_key *key, __u64 ns, __u32 samples);
 int pk_give_calls(struct pk_cpu *c, __u64 question, __u64 stack);
 
 /*
- * The current thread takes what a client has sent, or answers it: samples since the last time it did
- * may be this one's.
+ * The current thread takes what a client has sent, or answers it, and holds samples: they may be this
+ * one's. See event.bpf.h, which comes here only where there are such.
  */
-int pk_client_takes(struct pk_cpu *c, __u32 client, __u8 rule, __u64 question);
-int pk_client_answers(struct pk_cpu *c, __u32 client, __u64 question);
+int pk_settle_taken(struct pk_cpu *c, __u32 client, __u8 rule);
+int pk_settle_answered(struct pk_cpu *c, __u32 client);
+
+/* A sample of user code for a message that is by itself, or its answer. */
+int pk_note_alone(__u32 answers);
 
 /* For whom a message is that the current thread sends: a client's place. 0: there is no more room. */
 __u32 pk_client_of_message(struct pk_cpu *c);
@@ -269,9 +285,6 @@ __u32 pk_client_by_call(__u32 place, __u64 stack);
 /* The client at an address of another machine, which lies there in the kernel's memory. */
 __u32 pk_remote_client(__u64 address, __u32 family, __u32 port);
 
-/* The current process has taken a request of the client that it works for. */
-int pk_count_request(struct pk_cpu *c);
-
 /* Notes for whom the last message was. `sender`: its socket. */
 int pk_note_message(__u64 flow, __u64 sender, __u32 client, __u64 question);
 
@@ -283,18 +296,33 @@ static __always_inline struct pk_flow *pk_flow_at(__u32 place)
 	return bpf_map_lookup_elem(&flows, &place);
 }
 
-/* For whom the last message was; NULL: it is not known. */
-static __always_inline struct pk_flow *pk_noted_message(__u64 number)
+/* The note under this number; NULL: there is none. */
+static __noinline struct pk_flow *pk_flow_near(__u64 number)
 {
 	struct pk_flow *flow;
 	__u32 i;
 
-	for (i = 0; i < PK_NEAR; i++) {
+	for (i = 1; i < PK_NEAR; i++) {
 		flow = pk_flow_at((__u32)(number >> 32) + i);
 		if (flow && flow->number == number)
-			return flow->several || flow->window != window || !flow->client ? NULL : flow;
+			return flow;
 	}
 	return NULL;
+}
+
+static __always_inline struct pk_flow *pk_flow_of(__u64 number)
+{
+	struct pk_flow *flow = pk_flow_at(number >> 32);
+
+	return likely(flow && flow->number == number) ? flow : pk_flow_near(number);
+}
+
+/* For whom the last message was; NULL: it is not known. */
+static __always_inline struct pk_flow *pk_noted_message(__u64 number)
+{
+	struct pk_flow *flow = pk_flow_of(number);
+
+	return !flow || flow->several || flow->window != window || !flow->client ? NULL : flow;
 }
 
 #endif

@@ -137,18 +137,19 @@ static __always_inline bool pk_shares(const struct pk_worker *worker)
 	       worker->between_both / 4 > worker->between_takes + worker->between_answers;
 }
 
-/* A sample of user code for a message that is by itself, or its answer. */
-static __always_inline void pk_note_alone(struct pk_worker *worker, __u32 answers)
+int pk_note_alone(__u32 answers)
 {
+	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
 	struct pk_client *client;
 
-	if (!worker->alone || !pk_shares(worker))
-		return;
+	if (!worker || !worker->alone || !pk_shares(worker))
+		return 0;
 	client = pk_client_at(worker->client);
 	if (!client)
-		return;
+		return 0;
 	client->alone += answers;
 	client->alone_samples += !answers;
+	return 0;
 }
 
 /* What a client's messages take of user code by themselves, in some unit, and never nothing. */
@@ -188,114 +189,58 @@ __u32 pk_client_of_sample(__u32 user)
 		return 0;
 	if (worker->together < 2 || !pk_shares(worker)) {
 		if (user)
-			pk_note_alone(worker, 0);
+			pk_note_alone(0);
 		return worker->client | (__u32)worker->rule << PK_CLIENT_RULE_SHIFT;
 	}
 	return pk_by_lot(worker, user) | PK_CLIENT_SHARED << PK_CLIENT_RULE_SHIFT;
 }
 
-/* Where there is no more room, the first one is no longer told from the others. */
-static __always_inline void pk_takes_together(struct pk_worker *worker, __u32 client)
+int pk_settle_taken(struct pk_cpu *c, __u32 client, __u8 rule)
 {
-	__u32 i, at = worker->together;
-
-	for (i = 0; i < PK_TOGETHER; i++)
-		if (i < at && worker->taken[i] == client)
-			return;
-	if (at >= PK_TOGETHER)
-		at = 0;
-	else
-		worker->together = at + 1;
-	worker->alone = at == 0;
-	worker->taken[at & (PK_TOGETHER - 1)] = client;
-}
-
-static __always_inline void pk_is_answered(struct pk_worker *worker, __u32 client)
-{
-	__u32 i, last = worker->together - 1;
-
-	if (last >= PK_TOGETHER)
-		return;
-	for (i = 0; i < PK_TOGETHER; i++) {
-		if (i > last || worker->taken[i] != client)
-			continue;
-		worker->taken[i] = worker->taken[last & (PK_TOGETHER - 1)];
-		worker->together = last;
-		return;
-	}
-}
-
-/* In the middle of its own code: io_uring has it take what came. It goes on with what it was at. */
-static __always_inline bool pk_takes_aside(struct pk_worker *worker)
-{
-	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-
-	return worker->client && (long)regs->orig_ax < 0;
-}
-
-int pk_client_takes(struct pk_cpu *c, __u32 client, __u8 rule, __u64 question)
-{
-	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), true);
+	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
 	bool other;
 	__u32 user;
 
 	if (!c || !worker)
 		return 0;
-	if (rule == PK_CLIENT_TAKEN) {
-		pk_takes_together(worker, client);
-		if (pk_takes_aside(worker))
-			return 0;
-	} else {
-		worker->together = 0; /* an answer: it is at one of them */
-	}
 	other = worker->last == PK_EVENT_TAKES && worker->client != client;
-	if (worker->held) {
-		user = pk_settle_held(c, worker, client | (__u32)rule << PK_CLIENT_RULE_SHIFT,
-				      client ? PK_MOVE_OWN : PK_MOVE_NONE);
-		if (other)
-			pk_add_between(worker, &worker->between_takes, user);
-	}
-	pk_works_for(worker, client, rule, question);
-	worker->last = PK_EVENT_TAKES;
+	user = pk_settle_held(c, worker, client | (__u32)rule << PK_CLIENT_RULE_SHIFT,
+			      client ? PK_MOVE_OWN : PK_MOVE_NONE);
+	if (other)
+		pk_add_between(worker, &worker->between_takes, user);
 	return 0;
 }
 
-int pk_client_answers(struct pk_cpu *c, __u32 client, __u64 question)
+int pk_settle_answered(struct pk_cpu *c, __u32 client)
 {
 	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
 	__u32 which = PK_MOVE_SENDING, user;
 
-	if (!c || !worker || !client)
+	if (!c || !worker)
 		return 0;
-	if (worker->held) {
-		if (worker->last == PK_EVENT_ANSWERS || worker->between_answers > worker->between_takes)
-			which = PK_MOVE_ALL;
-		if (client == worker->client)
-			which = PK_MOVE_OWN;
-		if (worker->together > 1 && worker->last == PK_EVENT_TAKES && pk_shares(worker))
-			which = PK_MOVE_SENDING;
-		user = pk_settle_held(c, worker, client | PK_CLIENT_REPLIED << PK_CLIENT_RULE_SHIFT, which);
-		if (worker->last == PK_EVENT_ANSWERS && client != worker->client)
-			pk_add_between(worker, &worker->between_answers, user);
-		if (worker->last == PK_EVENT_TAKES && worker->together > 1)
-			pk_add_between(worker, &worker->between_both, user);
-	}
-	pk_note_alone(worker, 1);
-	pk_is_answered(worker, client);
-	if (client != worker->client)
-		pk_works_for(worker, client, PK_CLIENT_REPLIED, question);
-	worker->last = PK_EVENT_ANSWERS;
+	if (worker->last == PK_EVENT_ANSWERS || worker->between_answers > worker->between_takes)
+		which = PK_MOVE_ALL;
+	if (client == worker->client)
+		which = PK_MOVE_OWN;
+	if (worker->together > 1 && worker->last == PK_EVENT_TAKES && pk_shares(worker))
+		which = PK_MOVE_SENDING;
+	user = pk_settle_held(c, worker, client | PK_CLIENT_REPLIED << PK_CLIENT_RULE_SHIFT, which);
+	if (worker->last == PK_EVENT_ANSWERS && client != worker->client)
+		pk_add_between(worker, &worker->between_answers, user);
+	if (worker->last == PK_EVENT_TAKES && worker->together > 1)
+		pk_add_between(worker, &worker->between_both, user);
 	return 0;
 }
 
 /*
- * The first place near is always one of the question's, so that who answers looks there only. What
- * finds no place stays without a call, and so does what was there for another question.
+ * What finds no place stays without a call, and so does what was at the first one for another question.
+ * That there is one is noted beside the question, where who takes the answer looks anyway.
  */
 int pk_await_call(struct pk_key *key, __u64 ns, __u32 samples)
 {
 	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
 	struct pk_awaited *at = NULL, *one;
+	struct pk_flow *flow;
 	__u32 i;
 
 	if (!key || !worker || !worker->question ||
@@ -315,14 +260,20 @@ int pk_await_call(struct pk_key *key, __u64 ns, __u32 samples)
 	at->sample.ns = ns;
 	at->sample.samples = samples;
 	at->question = worker->question;
+	flow = pk_flow_of(worker->question);
+	if (flow)
+		flow->awaited = 1;
 	return 0;
 }
 
 int pk_give_calls(struct pk_cpu *c, __u64 question, __u64 stack)
 {
+	struct pk_flow *flow = pk_flow_of(question);
 	struct pk_awaited *one;
 	__u32 i, client, call;
 
+	if (flow)
+		flow->awaited = 0;
 	if (!c || !stack)
 		return 0;
 	for (i = 0; i < PK_NEAR; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Messages of UDP and of Unix sockets; those of TCP are seen by the network's hooks. */
+/* Datagrams of UDP, and messages of Unix sockets; streams are in message.bpf.h. */
 #include "clients/message.bpf.h"
 
 #include "core/hook.bpf.h"
@@ -77,14 +77,69 @@ __u32 pk_next_datagram(struct pk_cpu *c, __u64 sk)
 	       pk_datagram_client(c, first, (__u64)BPF_CORE_READ((struct sock *)sk, __sk_common.skc_net.net));
 }
 
+/* The socket that sent the last packet of a Unix socket's queue, as a number. */
+static __always_inline __u64 pk_last_sender(__u64 receiver)
+{
+	__u64 queue = receiver + bpf_core_field_offset(struct sock, sk_receive_queue);
+	__u64 last = (__u64)BPF_CORE_READ((struct sk_buff_head *)queue, prev);
+
+	return last == queue ? 0 : (__u64)BPF_CORE_READ((struct sk_buff *)last, sk);
+}
+
 /*
- * Only whoever asks has noted its message, so this one is taken now: to free it may wake its sender.
- * Over which socket comes next, in pk_sock_recv_length.
+ * To a socket that anyone may send to. The sender's is seen from its message alone, so its role is not
+ * remembered: one with an address that is not connected is passive.
+ */
+int pk_unix_datagram_comes(struct pk_cpu *c, __u64 receiver)
+{
+	__u64 sender = pk_last_sender(receiver), number;
+	struct unix_sock *sock = (void *)sender;
+	struct pk_worker *worker;
+	__u32 client;
+
+	if (!c || !sender || (!BPF_CORE_READ(sock, peer) && BPF_CORE_READ(sock, addr)))
+		return 0;
+	number = pk_sock_object(sender);
+	client = pk_client_of_message(c);
+	worker = pk_worker_of(bpf_get_current_task_btf(), false);
+	return pk_note_message(number, sender, client,
+			       worker && worker->client ? worker->question : number);
+}
+
+__u64 pk_asked_by_datagram(__u64 sk, __u32 *client)
+{
+	struct pk_flow *flow = pk_noted_message(pk_sock_object(sk));
+	struct pk_client *way = flow ? pk_client_at(flow->client) : NULL;
+
+	if (!client || !way || !way->behind)
+		return 0;
+	*client = way->behind | PK_CLIENT_TAKEN << PK_CLIENT_RULE_SHIFT;
+	return flow->question;
+}
+
+/* 0, too, where its sender has not noted it yet: that will tell. */
+__u32 pk_next_unix_datagram(__u64 sk)
+{
+	__u64 first = pk_first_in(sk + bpf_core_field_offset(struct sock, sk_receive_queue));
+	struct pk_flow *flow;
+
+	if (!first)
+		return 0;
+	flow = pk_noted_message(pk_sock_object((__u64)BPF_CORE_READ((struct sk_buff *)first, sk)));
+	return flow ? PK_NEXT_KNOWN | flow->client : 0;
+}
+
+/*
+ * A Unix socket's message is copied to its reader. To free it wakes its sender, and the interrupt that
+ * this takes is for whoever sent it. So the message counts as taken now, and once more when the call
+ * returns. The hook fires for TCP, too, and rests while Unix sockets carry hardly any messages: they are
+ * taken at the call's end then.
  */
 SEC("?tp_btf/skb_copy_datagram_iovec")
 int BPF_PROG(pk_client_arrives, struct sk_buff *skb)
 {
 	struct sock *sender = skb->sk;
+	struct task_struct *task;
 	struct pk_worker *worker;
 	struct pk_flow *flow;
 	struct pk_cpu *c;
@@ -92,52 +147,10 @@ int BPF_PROG(pk_client_arrives, struct sk_buff *skb)
 	if (!sender || sender->__sk_common.skc_family != AF_UNIX)
 		return 0;
 	c = pk_hook(PK_HOOKS_CLIENTS);
-	worker = pk_worker_of(bpf_get_current_task_btf(), true);
-	if (!worker)
-		return 0;
-	flow = pk_noted_message(pk_sock_object(pk_plain(c, sender)));
-	worker->arrived = flow ? flow->client : 0;
-	if (!flow)
-		return 0;
-	return pk_client_takes(c, worker->arrived, PK_CLIENT_TAKEN, flow->question);
-}
-
-/* Unix sockets: the message is in the other's hands already, and may be taken before this. */
-static __always_inline int pk_sends(struct pk_cpu *c, struct sock *sk, int ret)
-{
-	struct pk_end *end;
-
-	if (ret <= 0 || sk->__sk_common.skc_family != AF_UNIX ||
-	    bpf_get_current_task_btf()->flags & PF_KTHREAD)
-		return 0;
-	end = pk_end_of(sk, false);
-	if (!end)
-		return 0;
-	if (end->role == PK_ROLE_PASSIVE)
-		end->taken = 0;
-	if (end->role != PK_ROLE_ACTIVE)
-		return 0;
-	pk_asks(c, end, pk_sock_object(pk_plain(c, sk)), pk_plain(c, sk));
-	return 0;
-}
-
-SEC("?tp_btf/sock_send_length")
-int BPF_PROG(pk_client_sends, struct sock *sk, int ret)
-{
-	return pk_sends(pk_hook(PK_HOOKS_CLIENTS), sk, ret);
-}
-
-/* Before there was a tracepoint. Such programs return nothing but 0. */
-SEC("?fexit/unix_stream_sendmsg")
-int BPF_PROG(pk_client_sends_stream, struct socket *sock, void *msg, __u64 len, int ret)
-{
-	pk_sends(pk_hook(PK_HOOKS_CLIENTS), sock->sk, ret);
-	return 0;
-}
-
-SEC("?fexit/unix_dgram_sendmsg")
-int BPF_PROG(pk_client_sends_datagram, struct socket *sock, void *msg, __u64 len, int ret)
-{
-	pk_sends(pk_hook(PK_HOOKS_CLIENTS), sock->sk, ret);
+	task = bpf_get_current_task_btf();
+	worker = pk_worker_of(task, true);
+	flow = worker ? pk_noted_message(pk_sock_object(pk_plain(c, sender))) : NULL;
+	if (flow)
+		pk_client_takes(c, task, worker, flow->client, PK_CLIENT_TAKEN, flow->question);
 	return 0;
 }

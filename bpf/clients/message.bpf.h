@@ -3,126 +3,51 @@
 #ifndef PKPROF_MESSAGE_BPF_H
 #define PKPROF_MESSAGE_BPF_H
 
-#include "clients/client.bpf.h"
+#include "clients/end.bpf.h"
+#include "clients/event.bpf.h"
 #include "core/hook.bpf.h"
 #include "core/run.bpf.h"
 #include "who/count.bpf.h"
 #include "who/object.bpf.h"
 
 enum {
-	PK_SALT_FLOW = 0x666c,
 	PK_PURE_ACK = 2, /* sk_buff.truesize of one: skb_set_tcp_pure_ack() in net/ipv4/tcp_output.c */
 };
 
-/* Addresses of the machine itself mean another socket in each network namespace. */
-static __always_inline bool pk_is_loopback(__u64 address)
-{
-	return (address & 0xff) == 127 || address == bpf_htonl(1) /* ::1, folded */;
-}
-
-static __always_inline bool pk_is_v4_mapped(const __be32 *a)
-{
-	return a[0] == 0 && a[1] == 0 && a[2] == bpf_htonl(0xffff);
-}
-
-static __always_inline __u64 pk_flow_number(__u64 net, __u64 active, __u64 passive, __u32 ports)
-{
-	__u64 h = config.seed ^ PK_SALT_FLOW;
-
-	if (pk_is_loopback(passive))
-		h = mix(h, net);
-	return mix(mix(mix(h, active), passive), ports) | 1;
-}
-
-/* Of a connection of TCP, the same at both ends. */
-static __always_inline __u64 pk_tcp_flow(struct sock *sk, bool active)
-{
-	__u64 net = pk_plain(this_cpu(), sk->__sk_common.skc_net.net), local, remote;
-	__u16 lport = sk->__sk_common.skc_num, rport = bpf_ntohs(sk->__sk_common.skc_dport);
-	struct in6_addr l6, r6;
-
-	if (sk->__sk_common.skc_family == AF_INET) {
-		local = sk->__sk_common.skc_rcv_saddr;
-		remote = sk->__sk_common.skc_daddr;
-	} else {
-		l6 = sk->__sk_common.skc_v6_rcv_saddr;
-		r6 = sk->__sk_common.skc_v6_daddr;
-		local = pk_fold_v6(l6.in6_u.u6_addr32);
-		remote = pk_fold_v6(r6.in6_u.u6_addr32);
-	}
-	if (active)
-		return pk_flow_number(net, local, remote, (__u32)lport << 16 | rport);
-	return pk_flow_number(net, remote, local, (__u32)rport << 16 | lport);
-}
-
-/* A port that connect() has chosen is not to be shared by those that are bound to it. */
-static __always_inline bool pk_has_connected(struct sock *sk)
-{
-	struct inet_bind_bucket *port =
-		BPF_CORE_READ((struct inet_connection_sock *)sk, icsk_bind_hash);
-
-	return port && BPF_CORE_READ(port, fastreuse) < 0;
-}
-
-static __always_inline bool pk_is_tcp(struct sock *sk)
-{
-	return sk->sk_protocol == IPPROTO_TCP && sk->__sk_common.skc_family != AF_UNIX;
-}
-
-/* Which end of its connection a socket is. What has no such ends is told by what it does first. */
-static __always_inline __u8 pk_role_of(struct sock *sk, bool takes)
-{
-	__u16 family = sk->__sk_common.skc_family;
-	__u8 by_what_it_does = takes ? PK_ROLE_PASSIVE : PK_ROLE_ACTIVE;
-	struct unix_sock *own, *other;
-
-	if (family == AF_INET || family == AF_INET6) {
-		if (pk_is_tcp(sk))
-			return pk_has_connected(sk) ? PK_ROLE_ACTIVE : PK_ROLE_PASSIVE;
-		return BPF_CORE_READ_BITFIELD_PROBED(sk, sk_userlocks) & SOCK_BINDPORT_LOCK ?
-			       PK_ROLE_PASSIVE :
-			       PK_ROLE_ACTIVE;
-	}
-	if (family != AF_UNIX)
-		return by_what_it_does;
-	own = (void *)sk;
-	other = (void *)BPF_CORE_READ(own, peer);
-	if (sk->sk_type == SOCK_DGRAM && !other)
-		return BPF_CORE_READ(own, addr) ? PK_ROLE_PASSIVE : PK_ROLE_ACTIVE;
-	if (!other || !BPF_CORE_READ(own, addr) == !BPF_CORE_READ(other, addr))
-		return by_what_it_does;
-	return BPF_CORE_READ(own, addr) ? PK_ROLE_PASSIVE : PK_ROLE_ACTIVE;
-}
-
-static __always_inline struct pk_end *pk_end_of(struct sock *sk, bool takes)
-{
-	struct pk_end *end = bpf_sk_storage_get(&ends, sk, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-
-	if (!end)
-		return NULL;
-	if (unlikely(end->window != window)) { /* messages have come and gone unseen since */
-		end->window = window;
-		end->client = 0;
-		end->next = 0;
-	}
-	if (likely(end->role))
-		return end;
-	if (pk_is_tcp(sk))
-		end->flow = pk_tcp_flow(sk, pk_has_connected(sk));
-	end->role = pk_role_of(sk, takes);
-	return end;
-}
-
-/* Who sends at the passive end answers its client. */
+/* Who sends at the passive end answers its client: the one that it took from last. */
 static __always_inline void pk_answers(struct pk_cpu *c, struct pk_end *end)
 {
+	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
+	__u32 client = end->client;
+	__u64 question = end->question;
 	struct pk_flow *flow;
 
 	end->taken = 0;
-	if (!end->flow || !pk_worker_of(bpf_get_current_task_btf(), false))
+	if (!end->flow || !worker)
 		return;
-	flow = pk_noted_message(end->flow);
-	pk_client_answers(c, flow ? flow->client : end->remote, flow ? flow->question : 0);
+	if (unlikely(!client)) {
+		flow = pk_noted_message(end->flow);
+		client = flow ? flow->client : end->remote;
+		question = flow ? flow->question : 0;
+	}
+	pk_client_answers(c, worker, client, question);
+}
+
+/* Notes a message. Where the note is there already, the other end's CPU keeps what it has of it. */
+static __always_inline void pk_notes_message(__u64 number, __u64 sender, __u32 client, __u64 question)
+{
+	struct pk_flow *flow = pk_flow_at(number >> 32);
+
+	if (unlikely(!flow || flow->number != number || flow->sender != sender)) {
+		pk_note_message(number, sender, client, question);
+		return;
+	}
+	if (flow->client != client)
+		flow->client = client;
+	if (flow->question != question)
+		flow->question = question;
+	if (flow->window != window)
+		flow->window = window;
 }
 
 /*
@@ -141,7 +66,7 @@ static __always_inline void pk_asks(struct pk_cpu *c, struct pk_end *end, __u64 
 		return;
 	if (unlikely(!client))
 		client = pk_client_of_message(c);
-	pk_note_message(number, sender, client, at_work ? end->question : number);
+	pk_notes_message(number, sender, client, at_work ? end->question : number);
 }
 
 /*
@@ -150,12 +75,56 @@ static __always_inline void pk_asks(struct pk_cpu *c, struct pk_end *end, __u64 
  */
 __u32 pk_next_datagram(struct pk_cpu *c, __u64 sk);
 
-/* A datagram has come to a socket's queue. */
-static __always_inline void pk_datagram_comes(struct pk_cpu *c, struct sock *sk)
+/* The same of Unix sockets, whoever sends. */
+__u32 pk_next_unix_datagram(__u64 sk);
+int pk_unix_datagram_comes(struct pk_cpu *c, __u64 receiver);
+
+/* Whom a Unix socket's last datagram was sent for, as pk_end.client; the question, 0 if none is known. */
+__u64 pk_asked_by_datagram(__u64 sk, __u32 *client);
+
+/*
+ * The current thread has put a message into a Unix socket's queue, and is about to wake the reader. A
+ * socket that has a peer gets messages from nobody else. Then the peer's process is in sending it now.
+ */
+static __noinline int pk_unix_message_comes(struct pk_cpu *c, struct sock *sk)
 {
+	struct unix_sock *receiver = bpf_skc_to_unix_sock(sk);
+	struct pk_end *end;
+	struct sock *peer;
+
+	if (!c || !receiver || bpf_get_current_task_btf()->flags & PF_KTHREAD)
+		return 0;
+	c->stats.unix_messages++;
+	peer = receiver->peer;
+	if (peer) {
+		end = pk_end_of(peer, false);
+		if (!end)
+			return 0;
+		if (end->role == PK_ROLE_PASSIVE)
+			end->taken = 0;
+		else
+			pk_asks(c, end, pk_is_unix_stream(peer) ? end->flow : pk_sock_object(pk_plain(c, peer)),
+				pk_plain(c, peer));
+		return 0;
+	}
+	if (sk->sk_type != SOCK_DGRAM)
+		return 0;
+	pk_unix_datagram_comes(c, pk_plain(c, sk));
+	end = pk_end_of(sk, true);
+	if (end && !end->next)
+		end->next = pk_next_unix_datagram(pk_plain(c, sk));
+	return 0;
+}
+
+/* A message has come to a socket's queue. */
+static __always_inline void pk_message_comes(struct pk_cpu *c, struct sock *sk)
+{
+	__u16 family = sk->__sk_common.skc_family;
 	struct pk_end *end;
 
-	if (sk->sk_protocol != IPPROTO_UDP || sk->__sk_common.skc_family == AF_UNIX)
+	if (family == AF_UNIX)
+		pk_unix_message_comes(c, sk);
+	if (family == AF_UNIX || sk->sk_protocol != IPPROTO_UDP)
 		return;
 	end = pk_end_of(sk, true);
 	if (end && end->role == PK_ROLE_PASSIVE && !end->next)
@@ -226,12 +195,39 @@ static __noinline int pk_take_call(struct pk_cpu *c, void *ctx, __u64 question)
 	return 0;
 }
 
-/* Whether samples wait for this answer. */
+/* Whether samples wait for the answer over this connection. */
 static __always_inline bool pk_is_awaited(__u64 question)
 {
-	struct pk_awaited *first = pk_awaited_at(question, 0);
+	struct pk_flow *flow = pk_flow_of(question);
 
-	return unlikely(first && first->question == question);
+	return unlikely(flow && flow->awaited);
+}
+
+/* The client of a datagram that is taken, and of the next one. */
+static __always_inline __u32 pk_takes_datagram(struct pk_cpu *c, struct pk_end *end, struct sock *sk)
+{
+	__u32 client = end->next & PK_CLIENT_PLACE;
+	struct pk_flow *flow;
+	__u64 peer;
+
+	if (sk->__sk_common.skc_family != AF_UNIX) {
+		end->next = pk_next_datagram(c, pk_plain(c, sk));
+		return client;
+	}
+	peer = (__u64)BPF_CORE_READ((struct unix_sock *)sk, peer);
+	if (!peer) {
+		end->next = pk_next_unix_datagram(pk_plain(c, sk));
+		return client;
+	}
+	flow = pk_noted_message(pk_sock_object(peer));
+	return flow ? flow->client : 0;
+}
+
+/* An answer, or a message, of which there is a note under the connection's number or none. */
+static __always_inline bool pk_is_datagram(struct sock *sk)
+{
+	return sk->__sk_common.skc_family == AF_UNIX ? pk_is_unix_datagram(sk) :
+						      sk->sk_protocol == IPPROTO_UDP;
 }
 
 /*
@@ -241,12 +237,11 @@ static __always_inline bool pk_is_awaited(__u64 question)
 static __noinline __u64 pk_takes(struct pk_cpu *c, struct sock *sk)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u16 family = sk->__sk_common.skc_family;
 	struct pk_worker *worker;
 	struct pk_flow *flow;
 	struct pk_end *end;
-	__u64 question;
-	__u32 client;
+	__u64 question = 0;
+	__u32 client = 0;
 
 	if (!c || task->flags & PF_KTHREAD)
 		return 0;
@@ -256,31 +251,35 @@ static __noinline __u64 pk_takes(struct pk_cpu *c, struct sock *sk)
 		return 0;
 	if (end->role == PK_ROLE_ACTIVE) { /* an answer: to what it was asked for */
 		client = end->client;
-		pk_client_takes(c, client & PK_CLIENT_PLACE, client >> PK_CLIENT_RULE_SHIFT,
-				end->question);
+		question = end->question;
+		if (unlikely(pk_is_unix_datagram(sk)))
+			question = pk_asked_by_datagram(pk_plain(c, sk), &client);
+		pk_client_takes(c, task, worker, client & PK_CLIENT_PLACE,
+				client >> PK_CLIENT_RULE_SHIFT, question);
 		question = end->flow ? end->flow : pk_sock_object(pk_plain(c, sk));
 		return pk_is_awaited(question) ? question : 0;
 	}
-	flow = end->flow ? pk_noted_message(end->flow) : NULL;
-	if (family != AF_UNIX)
-		worker->arrived = 0; /* of a message that was not taken */
-	client = flow ? flow->client : worker->arrived;
-	if (sk->sk_protocol == IPPROTO_UDP && family != AF_UNIX) {
-		client = end->next & PK_CLIENT_PLACE;
-		end->next = pk_next_datagram(c, pk_plain(c, sk));
+	if (pk_is_datagram(sk)) {
+		client = pk_takes_datagram(c, end, sk);
+	} else if (end->flow) {
+		flow = pk_noted_message(end->flow);
+		if (flow) {
+			client = flow->client;
+			question = flow->question;
+		} else if (sk->__sk_common.skc_family != AF_UNIX) {
+			if (!end->remote)
+				end->remote = pk_remote_end(c, sk);
+			client = end->remote;
+		}
 	}
-	if (!client && end->flow) {
-		if (!end->remote)
-			end->remote = pk_remote_end(c, sk);
-		client = end->remote;
-	}
+	end->client = client;
+	end->question = question;
 	/* Whose it is is not known: still that of whoever woke it for this. */
-	if (!worker->arrived && (client || worker->rule != PK_CLIENT_WOKEN))
-		pk_client_takes(c, client, PK_CLIENT_TAKEN, flow ? flow->question : 0);
-	worker->arrived = 0;
+	if (client || worker->rule != PK_CLIENT_WOKEN)
+		pk_client_takes(c, task, worker, client, PK_CLIENT_TAKEN, question);
 	/* Of a stream, what comes between two answers is one request. */
 	if (client && (!end->taken || sk->sk_type == SOCK_DGRAM))
-		pk_count_request(c);
+		pk_count_request(c, worker);
 	end->taken = 1;
 	return 0;
 }

@@ -51,21 +51,20 @@ static __always_inline bool pk_is_pipe(struct task_struct *task, __u64 fd)
 }
 
 /* The same, asked once of a thread that reads the same one again. */
-static __always_inline bool pk_reads_pipe(struct task_struct *task, __u64 fd)
+static __noinline bool pk_reads_pipe(struct task_struct *task, __u64 fd)
 {
-	struct pk_worker *worker = pk_worker_of(task, true);
+	struct pk_worker *worker;
 
-	if (!worker)
-		return false;
-	if (likely(worker->pipe == (__u32)fd + 1))
-		return true;
 	if (!pk_is_pipe(task, fd))
+		return false;
+	worker = pk_worker_of(task, true);
+	if (!worker)
 		return false;
 	worker->pipe = (__u32)fd + 1;
 	return true;
 }
 
-static __always_inline __u8 pk_waits_for(struct task_struct *task)
+static __always_inline __u8 pk_waits_for(struct task_struct *task, struct pk_worker *worker)
 {
 	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
 
@@ -74,6 +73,8 @@ static __always_inline __u8 pk_waits_for(struct task_struct *task)
 	case SYS_READV:
 	case SYS_SPLICE:
 	case SYS_TEE:
+		if (worker && likely(worker->pipe == (__u32)regs->di + 1))
+			return PK_WAITS_PIPE;
 		return pk_reads_pipe(task, regs->di) ? PK_WAITS_PIPE : PK_WAITS_NOT;
 	case SYS_FUTEX:
 		return (regs->si & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET ? PK_WAITS_WORK : PK_WAITS_NOT;
@@ -172,18 +173,27 @@ static __always_inline bool pk_is_own(struct task_struct *task, __u32 place)
 	return first && first->process == pk_label_of(task);
 }
 
-SEC("?tp_btf/sched_waking")
-int BPF_PROG(pk_client_wakes, struct task_struct *woken)
+/* Where nothing is to be written, the other CPU keeps what it has of it. */
+static __always_inline void pk_is_woken(struct pk_worker *worker, __u32 client, __u64 question)
 {
-	struct pk_cpu *c = pk_hook(PK_HOOKS_CLIENTS);
+	__u8 rule = client ? PK_CLIENT_WOKEN : 0;
+
+	if (worker->client != client || worker->rule != rule || worker->question != question)
+		pk_works_for(worker, client, rule, question);
+	if (worker->last != PK_EVENT_WOKEN)
+		worker->last = PK_EVENT_WOKEN;
+	if (worker->held)
+		worker->held = 0;
+	if (worker->together)
+		worker->together = 0;
+}
+
+static __noinline int pk_wakes(struct pk_cpu *c, struct task_struct *woken, __u32 waits)
+{
 	struct pk_worker *worker;
 	__u32 client;
-	__u8 waits;
 
-	if (woken->flags & PF_KTHREAD || woken->thread_info.status & TS_COMPAT)
-		return 0;
-	waits = pk_waits_for(woken);
-	if (!waits)
+	if (!c)
 		return 0;
 	client = pk_client_of_waker(c, woken, waits);
 	if (client && pk_is_own(woken, client))
@@ -191,11 +201,58 @@ int BPF_PROG(pk_client_wakes, struct task_struct *woken)
 	worker = pk_worker_of(woken, client);
 	if (!worker || (!client && waits == PK_WAITS_PIPE))
 		return 0;
-	pk_works_for(worker, client, client ? PK_CLIENT_WOKEN : 0, client ? pk_question_now() : 0);
-	worker->last = PK_EVENT_WOKEN;
-	worker->held = 0;
-	worker->together = 0;
+	pk_is_woken(worker, client, client ? pk_question_now() : 0);
 	return 0;
+}
+
+/*
+ * A reader of a pipe is woken by the same process as before. Where that is an answer, it goes on; where
+ * it is a message, for the same client as before, all is as it was. In an interrupt this would be said
+ * of a bystander; of a pipe's reader nothing is noted then, either.
+ */
+static __always_inline bool pk_same_writer(struct pk_worker *worker, struct task_struct *task,
+					   struct task_struct *woken)
+{
+	struct pk_worker *writer;
+	__u32 client;
+
+	if (worker->writer != (__u32)task->tgid || task->tgid == woken->tgid)
+		return false;
+	if (worker->is_answer)
+		return true;
+	writer = pk_worker_of(task, false);
+	if (!writer)
+		return false;
+	client = writer->client ? writer->way : writer->own;
+	return client && worker->client == client && worker->rule == PK_CLIENT_WOKEN &&
+	       worker->question == (writer->client ? writer->question : 0) &&
+	       worker->last == PK_EVENT_WOKEN && !worker->held && !worker->together;
+}
+
+SEC("?tp_btf/sched_waking")
+int BPF_PROG(pk_client_wakes, struct task_struct *woken)
+{
+	struct pk_cpu *c = pk_hook(PK_HOOKS_CLIENTS);
+	struct task_struct *task;
+	struct pk_worker *worker;
+	__u8 waits;
+
+	if (woken->flags & PF_KTHREAD || woken->thread_info.status & TS_COMPAT)
+		return 0;
+	worker = pk_worker_of(woken, false);
+	waits = pk_waits_for(woken, worker);
+	if (!waits)
+		return 0;
+	task = bpf_get_current_task_btf();
+	if (waits == PK_WAITS_PIPE) {
+		if (likely(worker && pk_same_writer(worker, task, woken)))
+			return 0;
+	} else if (waits == PK_WAITS_MANY && task->tgid != woken->tgid) {
+		if (worker)
+			pk_is_woken(worker, 0, 0);
+		return 0;
+	}
+	return pk_wakes(c, woken, waits);
 }
 
 SEC("?tp_btf/sched_process_fork")

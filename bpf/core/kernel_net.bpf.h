@@ -56,6 +56,7 @@ struct sock_common {
 			__u16 skc_num;
 		};
 	};
+	unsigned int skc_hash; /* of a connection's two ends and its network namespace */
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
 	unsigned char skc_reuse : 4;
@@ -75,6 +76,7 @@ typedef struct {
 
 struct sk_buff_head {
 	struct sk_buff *next;
+	struct sk_buff *prev;
 };
 
 struct sock {

@@ -262,6 +262,7 @@ struct task_struct {
 	unsigned long maj_flt;
 	unsigned in_iowait : 1;
 	unsigned in_execve : 1;
+	void *io_uring; /* NULL: the thread never had a ring */
 	char comm[16];
 };
 

@@ -175,7 +175,7 @@ static __always_inline int pk_data_ready(struct sock *sk)
 	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 
 	if (config.clients)
-		pk_datagram_comes(c, sk);
+		pk_message_comes(c, sk);
 	return sk->__sk_common.skc_family == AF_UNSPEC ? 0 : pk_socket_found(c, sk);
 }
 

@@ -359,6 +359,7 @@ struct pk_stats {
 	__u64 calls_lost;      /* that found no place in the tables */
 	__u64 calls_shortened; /* whose caller was left out for want of rows */
 	__u64 calls_voted;     /* that could not wait to be known whom they are for */
+	__u64 unix_messages;   /* sent over Unix sockets, where servers' clients are asked for */
 	__u64 clients_full;    /* clients that found no place: work for them counts as a server's own */
 	__u64 waiters_full;    /* threads that found no place: waits of theirs are not known */
 };

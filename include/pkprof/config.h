@@ -24,6 +24,7 @@ enum pk_rest {
 	PK_REST_PACKETS = 1, /* on received packets: the stack says which packet it is */
 	PK_REST_SENDING = 2, /* on packets that are sent */
 	PK_REST_TAKING = 4,  /* on data that is taken from sockets other than TCP's */
+	PK_REST_ARRIVALS = 8, /* on messages of Unix sockets as they are copied: there are none */
 };
 
 /* Functions whose frames tell the sampler where in asynchronous work it is. */

@@ -81,6 +81,7 @@ void BudgetKeeper::keep_resting(uint64_t now) {
   if (packets_->look(stats.network, stats.needed_packets)) resting |= PK_REST_PACKETS;
   if (sending_->look(stats.network, stats.needed_sending)) resting |= PK_REST_SENDING;
   if (taking_.look(kernel_.taken_in_vain(), now)) resting |= PK_REST_TAKING;
+  if (arrivals_.look(stats.unix_messages, now)) resting |= PK_REST_ARRIVALS;
   resting = kernel_.hooks().may_rest(resting);
   if (resting == kernel_.hooks().resting()) return;
   cost_.close();  // turning hooks on and off is not to be timed

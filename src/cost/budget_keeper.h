@@ -59,6 +59,7 @@ class BudgetKeeper {
   std::optional<RestingHooks> packets_;  // hooks that may rest
   std::optional<RestingHooks> sending_;
   VainRuns taking_;
+  RareRuns arrivals_;
   struct Paid {
     double ns = 0;
     double clock_ns = 0;  // and runs of hooks, up to then

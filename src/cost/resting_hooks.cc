@@ -16,6 +16,10 @@ constexpr uint64_t many_samples = 10'000;
 constexpr double too_many = 100'000;
 constexpr uint64_t rest_ns = 5'000'000'000;
 
+// Runs a second that are hardly any, and for how long.
+constexpr double hardly_any_runs = 100;
+constexpr uint64_t quiet_ns = 1'000'000'000;
+
 }  // namespace
 
 void RestingHooks::begin(uint64_t samples, uint64_t needed) {
@@ -51,6 +55,15 @@ bool VainRuns::look(std::span<const uint64_t> in_vain, uint64_t now) {
   in_vain_.assign(in_vain.begin(), in_vain.end());
   since_ = now;
   return rests_until_ != 0;
+}
+
+bool RareRuns::look(uint64_t runs, uint64_t now) {
+  const auto more = static_cast<double>(runs - runs_);
+  if (looked_ == 0 || more * 1e9 > hardly_any_runs * static_cast<double>(now - looked_))
+    seen_ = now;
+  runs_ = runs;
+  looked_ = now;
+  return now - seen_ >= quiet_ns;
 }
 
 }  // namespace pkprof

@@ -39,4 +39,17 @@ class VainRuns {
   uint64_t rests_until_ = 0;
 };
 
+// A hook on what fires for much else: it rests once there has been hardly any of its own for a
+// second, and is back as soon as there is.
+class RareRuns {
+ public:
+  // Those of its own up to now, which others count. Returns whether the hook may rest from now on.
+  bool look(uint64_t runs, uint64_t now);
+
+ private:
+  uint64_t runs_ = 0;
+  uint64_t looked_ = 0;
+  uint64_t seen_ = 0;  // when there were some last
+};
+
 }  // namespace pkprof

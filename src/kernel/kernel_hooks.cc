@@ -123,7 +123,8 @@ uint32_t KernelHooks::may_rest(uint32_t which) const {
   // Clients' messages are seen by those on sending and taking.
   // Whose packet wakes a thread, only they say.
   if (object_.options.waits) return 0;
-  return object_.options.clients ? which & PK_REST_PACKETS : which;
+  constexpr uint32_t with_clients = PK_REST_PACKETS | PK_REST_ARRIVALS;
+  return which & (object_.options.clients ? with_clients : ~uint32_t{PK_REST_ARRIVALS});
 }
 
 uint32_t KernelHooks::resting() const {

@@ -66,9 +66,7 @@ constexpr Need huge_pages = {"memory: whose pages khugepaged joins",
 constexpr Need killing = {"memory: who makes the kernel kill",
                           "the work of the oom reaper stays unclaimed"};
 constexpr Need messages = {"clients: Unix sockets",
-                           "time for clients over Unix sockets counts as a server's own"};
-constexpr Need unix_senders = {"clients: who sends over Unix sockets",
-                               "time for clients over Unix sockets counts as a server's own"};
+                           "interrupts by which Unix sockets wake senders are the server's own"};
 constexpr Need wakers = {"clients: who wakes a thread for its work",
                          "time of threads that others give work to counts as a server's own"};
 constexpr Need waits = {"waits: how long", "what threads wait for is not known"};
@@ -153,11 +151,8 @@ constexpr Hook hooks[] = {
     {"pk_sched_switch", all_time, "sched_switch", 3, false, 0, HookGroup::measure},
     {"pk_softirq_entry", all_time, "softirq_entry", 1, false, 0, HookGroup::measure},
     {"pk_softirq_exit", all_time, "softirq_exit", 1, false, 0, HookGroup::measure},
-    {"pk_client_arrives", messages, "skb_copy_datagram_iovec", 1, false, 0, HookGroup::clients},
-    {"pk_client_sends", unix_senders, "sock_send_length", 2, false, 0, HookGroup::clients},
-    {"pk_client_sends_stream", unix_senders, "unix_stream_sendmsg", 0, true, 1, HookGroup::clients},
-    {"pk_client_sends_datagram", unix_senders, "unix_dgram_sendmsg", 0, true, 1,
-     HookGroup::clients},
+    {"pk_client_arrives", messages, "skb_copy_datagram_iovec", 1, false, 0, HookGroup::clients,
+     PK_REST_ARRIVALS},
     {"pk_client_wakes", wakers, "sched_waking", 1, false, 0, HookGroup::clients},
     {"pk_client_forks", wakers, "sched_process_fork", 2, false, 0, HookGroup::clients},
     {"pk_wait_switch", waits, "sched_switch", 4, false, 0, HookGroup::waits},

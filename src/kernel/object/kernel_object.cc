@@ -116,14 +116,15 @@ void KernelObject::tell_clients() {
   pkprof_bpf* s = skeleton.get();
   s->rodata->config.clients = options.clients;
   if (!options.clients) {
-    for (bpf_map* map :
-         {s->maps.workers, s->maps.clients, s->maps.flows, s->maps.ends, s->maps.awaited})
+    for (bpf_map* map : {s->maps.workers, s->maps.clients, s->maps.flows, s->maps.ends,
+                         s->maps.tcp_ends, s->maps.awaited})
       bpf_map__set_autocreate(map, false);
     return;
   }
   bpf_map__set_max_entries(s->maps.workers, PK_WORKERS);
   bpf_map__set_max_entries(s->maps.clients, PK_CLIENTS);
   bpf_map__set_max_entries(s->maps.flows, PK_FLOWS);
+  bpf_map__set_max_entries(s->maps.tcp_ends, PK_ENDS);
   bpf_map__set_max_entries(s->maps.awaited, PK_AWAITED);
 }
 

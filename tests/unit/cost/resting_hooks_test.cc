@@ -103,5 +103,18 @@ TEST(VainRuns, ItComesBackWhenItIsOver) {
   EXPECT_LE(rests, 26);
 }
 
+TEST(RareRuns, TheHookRestsAfterAQuietSecondAndComesBackAtOnce) {
+  RareRuns rest;
+  uint64_t now = 1;
+  uint64_t runs = 0;
+  const auto goes_on = [&](uint64_t more) { return rest.look(runs += more, now += kLook); };
+  EXPECT_FALSE(goes_on(0)) << "what was before is not known";
+  int on = 0;
+  while (!goes_on(1)) ++on;
+  EXPECT_NEAR(static_cast<double>(on) * kLook, 1e9, 2 * kLook);
+  EXPECT_FALSE(goes_on(kLook / 1'000'000));
+  EXPECT_FALSE(goes_on(0));
+}
+
 }  // namespace
 }  // namespace pkprof
