@@ -184,7 +184,10 @@ __u32 pk_client_of_sample(__u32 user)
 {
 	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
 
-	if (!worker || !worker->client)
+	if (!worker)
+		return 0;
+	pk_note_accepted(worker, true);
+	if (!worker->client)
 		return 0;
 	if (worker->together < 2 || !pk_shares(worker)) {
 		if (user)
@@ -241,6 +244,7 @@ int pk_client_takes(struct pk_cpu *c, __u32 client, __u8 rule, __u64 question)
 
 	if (!c || !worker)
 		return 0;
+	pk_note_accepted(worker, false);
 	if (rule == PK_CLIENT_TAKEN) {
 		pk_takes_together(worker, client);
 		if (pk_takes_aside(worker))

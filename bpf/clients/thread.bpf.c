@@ -6,7 +6,7 @@
  * that works for a client wakes it, it works for that client from then on. Of a pipe, whoever wakes the
  * reader is the sender. Interrupts wake for nobody: which client it is, the message will say.
  */
-#include "clients/client.bpf.h"
+#include "clients/accept.bpf.h"
 #include "core/hook.bpf.h"
 #include "core/run.bpf.h"
 #include "process/label.bpf.h"
@@ -141,6 +141,8 @@ static __always_inline __u32 pk_client_of_waker(struct pk_cpu *c, struct task_st
 	worker = pk_worker_of(task, false);
 	if (waits != PK_WAITS_PIPE && (!worker || !worker->client))
 		return 0;
+	if (worker)
+		pk_note_accepted(worker, true);
 	if (worker && task->tgid == woken->tgid)
 		return worker->client;
 	/* What another process sends there is a message, or an answer. */
@@ -177,6 +179,7 @@ int BPF_PROG(pk_client_wakes, struct task_struct *woken)
 {
 	struct pk_cpu *c = pk_hook(PK_HOOKS_CLIENTS);
 	struct pk_worker *worker;
+	bool accepts;
 	__u32 client;
 	__u8 waits;
 
@@ -188,13 +191,16 @@ int BPF_PROG(pk_client_wakes, struct task_struct *woken)
 	client = pk_client_of_waker(c, woken, waits);
 	if (client && pk_is_own(woken, client))
 		client = 0;
-	worker = pk_worker_of(woken, client);
+	accepts = waits == PK_WAITS_MANY && pk_wakes_to_accept(c);
+	worker = pk_worker_of(woken, client || accepts);
 	if (!worker || (!client && waits == PK_WAITS_PIPE))
 		return 0;
 	pk_works_for(worker, client, client ? PK_CLIENT_WOKEN : 0, client ? pk_question_now() : 0);
 	worker->last = PK_EVENT_WOKEN;
 	worker->held = 0;
 	worker->together = 0;
+	if (accepts)
+		pk_woken_to_accept(c, worker);
 	return 0;
 }
 
@@ -204,6 +210,8 @@ int BPF_PROG(pk_client_forks, struct task_struct *parent, struct task_struct *ch
 	struct pk_worker *of_parent = pk_worker_of(parent, false), *of_child;
 
 	pk_hook(PK_HOOKS_CLIENTS);
+	if (of_parent)
+		pk_note_accepted(of_parent, true);
 	if (!of_parent || !of_parent->client)
 		return 0;
 	of_child = pk_worker_of(child, true);

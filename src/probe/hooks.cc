@@ -69,6 +69,10 @@ constexpr Need messages = {"clients: Unix sockets",
                            "time for clients over Unix sockets counts as a server's own"};
 constexpr Need unix_senders = {"clients: who sends over Unix sockets",
                                "time for clients over Unix sockets counts as a server's own"};
+constexpr Need acceptors = {"clients: who accepts a connection",
+                            "where several threads accept connections at one socket, what one does "
+                            "before the first message "
+                            "may count as its server's own"};
 constexpr Need wakers = {"clients: who wakes a thread for its work",
                          "time of threads that others give work to counts as a server's own"};
 constexpr Need waits = {"waits: how long", "what threads wait for is not known"};
@@ -158,6 +162,8 @@ constexpr Hook hooks[] = {
     {"pk_client_sends_stream", unix_senders, "unix_stream_sendmsg", 0, true, 1, HookGroup::clients},
     {"pk_client_sends_datagram", unix_senders, "unix_dgram_sendmsg", 0, true, 1,
      HookGroup::clients},
+    {"pk_client_accepts", acceptors, "inet_accept", 0, true, 0, HookGroup::clients},
+    {"pk_client_accepts_unix", acceptors, "unix_accept", 0, true, 0, HookGroup::clients},
     {"pk_client_wakes", wakers, "sched_waking", 1, false, 0, HookGroup::clients},
     {"pk_client_forks", wakers, "sched_process_fork", 2, false, 0, HookGroup::clients},
     {"pk_wait_switch", waits, "sched_switch", 4, false, 0, HookGroup::waits},
