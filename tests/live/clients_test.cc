@@ -233,9 +233,9 @@ TEST_F(ClientsLiveTest, WhoConnectsIsWorkedFor) {
     const char* mode;
     Argv at;
   };
-  for (const auto& [mode, at] : {Case{"accepts", {"--port", "9408"}},
-                                 Case{"forks", {"--port", "9409"}},
-                                 Case{"accepts", {"--unix", dir_.file("socket")}}}) {
+  for (const auto& [mode, at] :
+       {Case{"accepts", {"--port", "9408"}}, Case{"forks", {"--port", "9409"}},
+        Case{"accepts", {"--unix", dir_.file("socket")}}}) {
     Argv serve = {"pk_answer", "--mode", mode, "--cost-us", in_guest() ? "40000" : "10000"};
     Argv ask = {"pk_ask", "--anew", "--rate", in_guest() ? "5" : "30"};
     serve.insert(serve.end(), at.begin(), at.end());

@@ -116,9 +116,8 @@ void KernelObject::tell_clients() {
   pkprof_bpf* s = skeleton.get();
   s->rodata->config.clients = options.clients;
   if (!options.clients) {
-    for (bpf_map* map :
-         {s->maps.workers, s->maps.clients, s->maps.flows, s->maps.ends, s->maps.awaited,
-          s->maps.listeners})
+    for (bpf_map* map : {s->maps.workers, s->maps.clients, s->maps.flows, s->maps.ends,
+                         s->maps.awaited, s->maps.listeners})
       bpf_map__set_autocreate(map, false);
     return;
   }

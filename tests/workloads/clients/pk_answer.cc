@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers of the usual shapes. Each burns the CPU time that a request asks for, and answers it: one
 // thread that waits for many, one that reads all that is there before it works, a pool of threads
-// behind a queue, a process for each connection, a proxy, datagrams, io_uring, the end of a pipe. Some
-// work as soon as they have accepted a connection, before they read from it.
+// behind a queue, a process for each connection, a proxy, datagrams, io_uring, the end of a pipe.
+// Some work as soon as they have accepted a connection, before they read from it.
 #include <liburing.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <condition_variable>
+#include <csignal>
 #include <ctime>
 #include <deque>
 #include <map>
@@ -346,7 +346,8 @@ int run(int argc, char** argv) {
   app.add("--port", options.at.port, "local port");
   app.add("--unix", options.at.path, "or a socket's path");
   app.add("--threads", options.threads, "of a pool").range(1, 64);
-  app.add("--cost-us", options.cost_us, "CPU time of a proxy's own, before and after; or for a connection");
+  app.add("--cost-us", options.cost_us,
+          "CPU time of a proxy's own, before and after; or for a connection");
   app.add("--upstream", options.upstream.address, "of a proxy: where it asks");
   app.add("--upstream-port", options.upstream.port, "and the port there");
   app.add("--upstream-unix", options.upstream.path, "or the socket");
