@@ -40,7 +40,7 @@ struct pk_held {
 	__u32 pad;
 };
 
-enum { PK_HELD = 3, PK_TOGETHER = 4 };
+enum { PK_HELD = 3, PK_TOGETHER = 4, PK_LISTENS = 2, PK_COME = 32 };
 
 /* A thread at work. What two threads write to one place is lost: it works for itself then. */
 struct pk_worker {
@@ -52,6 +52,9 @@ struct pk_worker {
 	__u32 writer;  /* process that wrote last to a pipe which the thread reads */
 	__u32 pipe;    /* 1 + the descriptor of one that it has read last; 0: none */
 	__u32 window;  /* of the hooks in which this was noted */
+	__u32 listener[PK_LISTENS]; /* places + 1 at which it accepts connections; 0: none */
+	__u32 accepted[PK_LISTENS]; /* the last connection of each that it has not to look at any more */
+	__u32 to_accept; /* bits: it was woken for the next one */
 	__u8 rule;     /* enum pk_client_rule */
 	__u8 last;     /* enum pk_client_event */
 	__u8 held;     /* of .sample */
@@ -66,7 +69,22 @@ struct pk_worker {
 	__u8 alone; /* the message that was taken last has been the only one all the time */
 	__u8 is_answer; /* what .writer writes is */
 	__u32 taken[PK_TOGETHER]; /* clients whose messages were taken since the last answer */
+	__u32 pad;
 	struct pk_held sample[PK_HELD];
+};
+
+/* A socket at which connections are accepted; see accept.bpf.h. */
+struct pk_listener {
+	__u64 sk;       /* 0: the place is free */
+	__u64 acceptor; /* the thread that is woken for them, */
+	__u32 several;  /* or there are several */
+	__u32 came;     /* how many connections */
+	__u32 queued;   /* where in the socket it says how many of those were not accepted yet */
+	__u32 window;   /* of the hooks in which this was noted */
+	struct {
+		__u64 question;
+		__u64 client;
+	} last[PK_COME]; /* of those that came, for whom */
 };
 
 /* For whom the last message over a connection was. */
@@ -154,6 +172,14 @@ struct ends_map {
 	__type(value, struct pk_end);
 };
 
+struct listeners_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* PK_LISTENERS */
+	__type(key, __u32);
+	__type(value, struct pk_listener);
+};
+
+extern struct listeners_map listeners SEC(".maps");
 extern struct workers_map workers SEC(".maps");
 extern struct clients_map clients SEC(".maps");
 extern struct flows_map flows SEC(".maps");
@@ -167,6 +193,9 @@ static __always_inline void pk_begin_worker(struct pk_worker *worker, __u64 thre
 	worker->question = 0;
 	worker->own = 0;
 	worker->way = 0;
+	worker->listener[0] = 0;
+	worker->listener[1] = 0;
+	worker->to_accept = 0;
 	worker->writer = 0;
 	worker->pipe = 0;
 	worker->rule = 0;
@@ -230,6 +259,18 @@ static __always_inline void pk_works_for(struct pk_worker *worker, __u32 client,
 	worker->client = client;
 	worker->question = question;
 	worker->rule = rule;
+}
+
+/*
+ * The current thread, which accepts connections, may have done so since it was looked at last. `works`:
+ * then it works for whoever connected; or else, for another whose message it takes now.
+ */
+int pk_look_for_accepted(__u32 works);
+
+static __always_inline void pk_note_accepted(struct pk_worker *worker, bool works)
+{
+	if (unlikely(worker->listener[0]))
+		pk_look_for_accepted(works);
 }
 
 /*

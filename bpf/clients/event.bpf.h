@@ -61,6 +61,7 @@ static __always_inline void pk_client_takes(struct pk_cpu *c, struct task_struct
 					    struct pk_worker *worker, __u32 client, __u8 rule,
 					    __u64 question)
 {
+	pk_note_accepted(worker, false);
 	if (rule == PK_CLIENT_TAKEN) {
 		pk_takes_together(worker, client);
 		if (pk_takes_aside(task, worker))

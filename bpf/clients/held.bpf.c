@@ -185,7 +185,10 @@ __u32 pk_client_of_sample(__u32 user)
 {
 	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
 
-	if (!worker || !worker->client)
+	if (!worker)
+		return 0;
+	pk_note_accepted(worker, true);
+	if (!worker->client)
 		return 0;
 	if (worker->together < 2 || !pk_shares(worker)) {
 		if (user)

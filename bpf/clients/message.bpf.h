@@ -57,9 +57,13 @@ static __always_inline void pk_notes_message(__u64 number, __u64 sender, __u32 c
 static __always_inline void pk_asks(struct pk_cpu *c, struct pk_end *end, __u64 number, __u64 sender)
 {
 	struct pk_worker *worker = pk_worker_of(bpf_get_current_task_btf(), false);
-	bool at_work = worker && worker->client;
-	__u32 client = !worker ? 0 : at_work ? worker->way : worker->own;
+	bool at_work;
+	__u32 client;
 
+	if (worker)
+		pk_note_accepted(worker, true);
+	at_work = worker && worker->client;
+	client = !worker ? 0 : at_work ? worker->way : worker->own;
 	end->client = at_work ? worker->client | (__u32)worker->rule << PK_CLIENT_RULE_SHIFT : 0;
 	end->question = at_work ? worker->question : 0;
 	if (!number)

@@ -6,7 +6,7 @@
  * that works for a client wakes it, it works for that client from then on. Of a pipe, whoever wakes the
  * reader is the sender. Interrupts wake for nobody: which client it is, the message will say.
  */
-#include "clients/client.bpf.h"
+#include "clients/accept.bpf.h"
 #include "core/hook.bpf.h"
 #include "core/run.bpf.h"
 #include "process/label.bpf.h"
@@ -142,6 +142,8 @@ static __always_inline __u32 pk_client_of_waker(struct pk_cpu *c, struct task_st
 	worker = pk_worker_of(task, false);
 	if (waits != PK_WAITS_PIPE && (!worker || !worker->client))
 		return 0;
+	if (worker)
+		pk_note_accepted(worker, true);
 	if (worker && task->tgid == woken->tgid)
 		return worker->client;
 	/* What another process sends there is a message, or an answer. */
@@ -191,6 +193,7 @@ static __always_inline void pk_is_woken(struct pk_worker *worker, __u32 client, 
 static __noinline int pk_wakes(struct pk_cpu *c, struct task_struct *woken, __u32 waits)
 {
 	struct pk_worker *worker;
+	bool accepts;
 	__u32 client;
 
 	if (!c)
@@ -198,10 +201,13 @@ static __noinline int pk_wakes(struct pk_cpu *c, struct task_struct *woken, __u3
 	client = pk_client_of_waker(c, woken, waits);
 	if (client && pk_is_own(woken, client))
 		client = 0;
-	worker = pk_worker_of(woken, client);
+	accepts = waits == PK_WAITS_MANY && pk_wakes_to_accept(c);
+	worker = pk_worker_of(woken, client || accepts);
 	if (!worker || (!client && waits == PK_WAITS_PIPE))
 		return 0;
 	pk_is_woken(worker, client, client ? pk_question_now() : 0);
+	if (accepts)
+		pk_woken_to_accept(c, worker);
 	return 0;
 }
 
@@ -247,7 +253,7 @@ int BPF_PROG(pk_client_wakes, struct task_struct *woken)
 	if (waits == PK_WAITS_PIPE) {
 		if (likely(worker && pk_same_writer(worker, task, woken)))
 			return 0;
-	} else if (waits == PK_WAITS_MANY && task->tgid != woken->tgid) {
+	} else if (waits == PK_WAITS_MANY && task->tgid != woken->tgid && !pk_wakes_to_accept(c)) {
 		if (worker)
 			pk_is_woken(worker, 0, 0);
 		return 0;
@@ -261,6 +267,8 @@ int BPF_PROG(pk_client_forks, struct task_struct *parent, struct task_struct *ch
 	struct pk_worker *of_parent = pk_worker_of(parent, false), *of_child;
 
 	pk_hook(PK_HOOKS_CLIENTS);
+	if (of_parent)
+		pk_note_accepted(of_parent, true);
 	if (!of_parent || !of_parent->client)
 		return 0;
 	of_child = pk_worker_of(child, true);

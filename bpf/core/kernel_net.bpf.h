@@ -77,6 +77,7 @@ typedef struct {
 struct sk_buff_head {
 	struct sk_buff *next;
 	struct sk_buff *prev;
+	__u32 qlen;
 };
 
 struct sock {
@@ -87,6 +88,7 @@ struct sock {
 	__u16 sk_protocol;
 	__u8 sk_userlocks : 4;
 	struct sk_buff_head sk_receive_queue;
+	__u32 sk_ack_backlog; /* connections that nobody has accepted yet */
 };
 
 struct udp_sock {
@@ -97,8 +99,17 @@ struct inet_bind_bucket {
 	signed char fastreuse;
 };
 
+struct request_sock {
+	struct sock *sk;
+};
+
+struct request_sock_queue {
+	struct request_sock *rskq_accept_tail;
+};
+
 struct inet_connection_sock {
 	struct inet_bind_bucket *icsk_bind_hash;
+	struct request_sock_queue icsk_accept_queue;
 };
 
 struct unix_address;
@@ -115,6 +126,7 @@ struct inet_sock {
 };
 
 struct tcp_sock {
+	struct inet_connection_sock inet_conn;
 	struct list_head tsq_node;
 };
 

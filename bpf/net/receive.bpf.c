@@ -4,7 +4,7 @@
  */
 #include "net/receive.bpf.h"
 
-#include "clients/message.bpf.h"
+#include "clients/accept.bpf.h"
 #include "core/hook.bpf.h"
 #include "net/cpu_account.bpf.h"
 #include "who/socket.bpf.h"
@@ -174,8 +174,10 @@ static __always_inline int pk_data_ready(struct sock *sk)
 {
 	struct pk_cpu *c = pk_hook(PK_HOOKS_WORK);
 
-	if (config.clients)
+	if (config.clients) {
 		pk_message_comes(c, sk);
+		pk_connection_may_come(c, sk);
+	}
 	return sk->__sk_common.skc_family == AF_UNSPEC ? 0 : pk_socket_found(c, sk);
 }
 

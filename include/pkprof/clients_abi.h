@@ -15,6 +15,7 @@ enum {
 	PK_FLOWS = 1 << 16,   /* messages' notes by the low bits of theirs */
 	PK_ENDS = 1 << 16,    /* ends of TCP's connections by the low bits of the kernel's hash of theirs */
 	PK_AWAITED = 1 << 10, /* servers' samples that wait for their clients to take the answer */
+	PK_LISTENERS = 1 << 8, /* sockets at which processes wait for connections */
 	PK_CLIENT_CALLS = PK_CLIENTS / 4, /* so many of them are clients' calls, at most */
 	PK_CLIENT_RULE_SHIFT = 28,
 	PK_CLIENT_PLACE = (1 << PK_CLIENT_RULE_SHIFT) - 1,

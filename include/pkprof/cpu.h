@@ -215,6 +215,13 @@ struct pk_cpu_waits {
 	__u32 pending;    /* the task that has come has waits to be told */
 };
 
+/* A connection has just come to a listening socket; whoever is woken now, is for that. */
+struct pk_cpu_coming {
+	__u64 ns;       /* when */
+	__u32 listener; /* its place + 1; 0: none */
+	__u32 softirq;  /* in one */
+};
+
 /* One CPU: a part for each mechanism, whose own it is. */
 struct pk_cpu {
 	struct pk_cpu_hot hot;
@@ -229,6 +236,7 @@ struct pk_cpu {
 	struct pk_cpu_scratch scratch;
 	struct pk_cpu_calls calls;
 	struct pk_cpu_waits waits;
+	struct pk_cpu_coming coming;
 	__u64 sender; /* number of the socket that sending deferred to a softirq was for last */
 	__u64 percpu; /* base of this CPU's per-CPU area, 0 before it is known */
 	struct pk_stats stats;

@@ -67,6 +67,9 @@ constexpr Need killing = {"memory: who makes the kernel kill",
                           "the work of the oom reaper stays unclaimed"};
 constexpr Need messages = {"clients: Unix sockets",
                            "interrupts by which Unix sockets wake senders are the server's own"};
+constexpr Need acceptors = {"clients: who accepts a connection",
+                            "where several threads accept connections at one socket, what one does "
+                            "before the first message may count as its server's own"};
 constexpr Need wakers = {"clients: who wakes a thread for its work",
                          "time of threads that others give work to counts as a server's own"};
 constexpr Need waits = {"waits: how long", "what threads wait for is not known"};
@@ -153,6 +156,8 @@ constexpr Hook hooks[] = {
     {"pk_softirq_exit", all_time, "softirq_exit", 1, false, 0, HookGroup::measure},
     {"pk_client_arrives", messages, "skb_copy_datagram_iovec", 1, false, 0, HookGroup::clients,
      PK_REST_ARRIVALS},
+    {"pk_client_accepts", acceptors, "inet_accept", 0, true, 0, HookGroup::clients},
+    {"pk_client_accepts_unix", acceptors, "unix_accept", 0, true, 0, HookGroup::clients},
     {"pk_client_wakes", wakers, "sched_waking", 1, false, 0, HookGroup::clients},
     {"pk_client_forks", wakers, "sched_process_fork", 2, false, 0, HookGroup::clients},
     {"pk_wait_switch", waits, "sched_switch", 4, false, 0, HookGroup::waits},

@@ -227,6 +227,39 @@ TEST_F(ClientsLiveTest, RequestsAreCounted) {
   EXPECT_LE(counted, in_guest() ? 1.5 : 1.05);
 }
 
+// What is done between accepting a connection and reading from it; and what a fork for it does.
+TEST_F(ClientsLiveTest, WhoConnectsIsWorkedFor) {
+  struct Case {
+    const char* mode;
+    Argv at;
+  };
+  for (const auto& [mode, at] :
+       {Case{"accepts", {"--port", "9408"}}, Case{"forks", {"--port", "9409"}},
+        Case{"accepts", {"--unix", dir_.file("socket")}}}) {
+    Argv serve = {"pk_answer", "--mode", mode, "--cost-us", in_guest() ? "40000" : "10000"};
+    Argv ask = {"pk_ask", "--anew", "--rate", in_guest() ? "5" : "30"};
+    serve.insert(serve.end(), at.begin(), at.end());
+    ask.insert(ask.end(), at.begin(), at.end());
+    const int server = stage_.start(nullptr, serve);
+    const int client = stage_.start(nullptr, ask);
+    double known = 0;
+    double all = 0;
+    for (const json& one : record()) {
+      if (one["comm"] != "pk_answer") continue;
+      all += one["itself"]["user_ns"].get<double>();
+      for (const json& of : one["for_clients"]) {
+        EXPECT_EQ(of["client"], client) << mode;
+        known += of["user_ns"].get<double>();
+      }
+    }
+    all += known;
+    EXPECT_GT(all, 0.1e9) << mode;
+    EXPECT_GE(known / all, 0.9) << mode;
+    stage_.stop(client);
+    stage_.stop(server);
+  }
+}
+
 TEST_F(ClientsLiveTest, WithoutTheOptionThereAreNone) {
   stage_.start(nullptr, {"pk_answer", "--mode", "turns", "--port", "9405"});
   stage_.start(nullptr, {"pk_ask", "--port", "9405", "--rate", "500"});

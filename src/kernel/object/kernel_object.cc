@@ -117,7 +117,7 @@ void KernelObject::tell_clients() {
   s->rodata->config.clients = options.clients;
   if (!options.clients) {
     for (bpf_map* map : {s->maps.workers, s->maps.clients, s->maps.flows, s->maps.ends,
-                         s->maps.tcp_ends, s->maps.awaited})
+                         s->maps.tcp_ends, s->maps.awaited, s->maps.listeners})
       bpf_map__set_autocreate(map, false);
     return;
   }
@@ -126,6 +126,7 @@ void KernelObject::tell_clients() {
   bpf_map__set_max_entries(s->maps.flows, PK_FLOWS);
   bpf_map__set_max_entries(s->maps.tcp_ends, PK_ENDS);
   bpf_map__set_max_entries(s->maps.awaited, PK_AWAITED);
+  bpf_map__set_max_entries(s->maps.listeners, PK_LISTENERS);
 }
 
 void KernelObject::tell_waits() {

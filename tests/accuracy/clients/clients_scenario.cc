@@ -64,7 +64,7 @@ std::string ClientsTest::truth_file() {
   return dir_.file("truth" + std::to_string(truths_++));
 }
 
-Charged ClientsTest::record(const std::set<int>& servers) {
+Charged ClientsTest::record(const std::set<int>& servers, const std::string& comm) {
   const std::string seconds = live::in_guest() ? "12" : "4";
   const auto done = live::run_pkprof(
       {"record", "-a", "-q", "-F", "1997", "--budget", "100", "--clients", "-o",
@@ -78,7 +78,8 @@ Charged ClientsTest::record(const std::set<int>& servers) {
   const json servers_of = json::parse(view.out)["servers"];
   Charged charged;
   for (const json& server : servers_of) {
-    if (!servers.contains(server["pid"].get<int>())) continue;
+    if (comm.empty() ? !servers.contains(server["pid"].get<int>()) : server["comm"] != comm)
+      continue;
     charged.itself += server["for_itself_ns"].get<double>() / 1e9;
     charged.itself_async += server["itself"]["async_ns"].get<double>() / 1e9;
     for (const json& client : server["for_clients"]) {

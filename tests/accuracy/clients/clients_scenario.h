@@ -63,8 +63,9 @@ class ClientsTest : public ::testing::Test {
   // A file that a client or a server keeps what it knows in: see workload::Truth.
   std::string truth_file();
 
-  // Records for some seconds. Who knows the truth says it at the begin and at the end.
-  Charged record(const std::set<int>& servers);
+  // Records for some seconds. Who knows the truth says it at the begin and at the end. The servers
+  // are these, or all of that name.
+  Charged record(const std::set<int>& servers, const std::string& comm = "");
   // What it was for one over what it was for the other, in between.
   [[nodiscard]] double truth(int one, int other) const;
 

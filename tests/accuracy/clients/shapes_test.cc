@@ -41,6 +41,60 @@ TEST_F(ClientsTest, ProcessForEachConnection) {
   expect(charged, one, other, truth(one, other), {idle});
 }
 
+// Work before anything is read.
+class AcceptingClientsTest : public ClientsTest {
+ protected:
+  // Clients that connect for each request.
+  struct Asks {
+    std::string rate;
+    Argv to = {};
+  };
+  void expect_accepted(const std::string& mode, const Argv& at, const std::string& cost_us,
+                       const Asks& at_one, const Asks& at_other, const ClientLimits& limits = {}) {
+    const bool forks = mode == "forks";
+    Argv how = {"--mode", mode, "--threads", "3", "--bind", "0.0.0.0", "--cost-us", cost_us};
+    how.insert(how.end(), at.begin(), at.end());
+    const int server = answer(how);
+    const int idle = stay_idle(at);
+    serve("redis-server", {"--port", "9399", "--save", "", "--dir", dir_.path()});
+    const int elsewhere = text({"--port", "9399", "--text", "GET k\\r\\n", "--answer-bytes", "5"})(
+        "200", truth_file());
+    const auto start = [&](const Asks& asks) {
+      Argv where = at;
+      where.emplace_back("--anew");
+      where.insert(where.end(), asks.to.begin(), asks.to.end());
+      return ask(where, asks.rate, "0");
+    };
+    const int one = start(at_one);
+    const int other = start(at_other);
+    std::this_thread::sleep_for(300ms);
+    // Its children are there for a moment only.
+    const Charged charged = record({server}, forks ? "pk_answer" : "");
+    expect(charged, one, other, truth(one, other), {idle, elsewhere}, limits);
+  }
+};
+
+TEST_F(AcceptingClientsTest, OneThread) {
+  expect_accepted("accepts", {"--port", "9331"}, "3000", {"90"}, {"30"});
+}
+
+// A connection to 127.0.0.10 costs ten times as much as one to 127.0.0.1.
+TEST_F(AcceptingClientsTest, OneThreadAtOtherCosts) {
+  expect_accepted("accepts", {"--port", "9332"}, "600", {"60"}, {"60", {"--to", "127.0.0.10"}});
+}
+
+TEST_F(AcceptingClientsTest, UnixSocket) {
+  expect_accepted("accepts", {"--unix", dir_.file("socket")}, "3000", {"90"}, {"30"});
+}
+
+TEST_F(AcceptingClientsTest, AProcessForEach) {
+  expect_accepted("forks", {"--port", "9333"}, "3000", {"90"}, {"30"});
+}
+
+TEST_F(AcceptingClientsTest, SeveralThreads) {
+  expect_accepted("acceptors", {"--port", "9334"}, "3000", {"90"}, {"30"}, pools);
+}
+
 TEST_F(ClientsTest, ThroughAProxy) {
   const int last = answer({"--mode", "turns", "--port", "9306"});
   const int proxy = answer({"--mode", "proxy", "--port", "9307", "--upstream-port", "9306"});

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "workload.h"
@@ -64,6 +65,7 @@ int Place::connect() const {
     ::close(fd);
     usleep(10'000);
   }
+  if (stopped()) exit(0);
   die("connect");
 }
 

@@ -2,7 +2,9 @@
 // Servers of the usual shapes. Each burns the CPU time that a request asks for, and answers it: one
 // thread that waits for many, one that reads all that is there before it works, a pool of threads
 // behind a queue, a process for each connection, a proxy, datagrams, io_uring, the end of a pipe.
+// Some work as soon as they have accepted a connection, before they read from it.
 #include <liburing.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -11,8 +13,10 @@
 
 #include <cerrno>
 #include <condition_variable>
+#include <csignal>
 #include <ctime>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -31,14 +35,15 @@ struct Options {
   Place upstream;
   std::string mode;
   int threads = 2;
-  int cost_us = 100;  // of a proxy's own
+  int cost_us = 100;  // of a proxy's own, and for a connection
   std::string truth;  // a file
 };
 
 // The CPU time that was burned for each client, as the server itself knows.
 const Truth* truth = nullptr;
 
-void burn(const Ask& ask, uint64_t us) {
+// What it took of the thread's CPU time, ns.
+uint64_t burn_ns(uint64_t us) {
   const auto thread_ns = [] {
     timespec t{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -46,12 +51,26 @@ void burn(const Ask& ask, uint64_t us) {
   };
   const uint64_t before = thread_ns();
   burn_us(us);
-  truth->add(ask.client, thread_ns() - before);
+  return thread_ns() - before;
+}
+
+void burn(const Ask& ask, uint64_t us) {
+  truth->add(ask.client, burn_ns(us));
+}
+
+// For a connection that was accepted: to 127.0.0.N, N times as much.
+uint64_t burn_for_connection(int fd, int cost_us) {
+  sockaddr_in at{};
+  socklen_t length = sizeof at;
+  auto* const address = reinterpret_cast<sockaddr*>(&at);
+  const bool known = getsockname(fd, address, &length) == 0 && at.sin_family == AF_INET;
+  const uint32_t times = known ? ntohl(at.sin_addr.s_addr) & 0xff : 1;
+  return burn_ns(static_cast<uint64_t>(cost_us) * times);
 }
 
 // One thread and all its connections. `work` gets what is ready, all at once.
-template <typename Work>
-void loop(int listener, Work work) {
+template <typename Work, typename Accepted>
+void loop(int listener, Work work, Accepted accepted) {
   const int epoll = epoll_create1(EPOLL_CLOEXEC);
   const auto add = [epoll](int fd) {
     epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
@@ -64,13 +83,22 @@ void loop(int listener, Work work) {
     const int count = epoll_wait(epoll, events, 64, -1);
     ready.clear();
     for (int i = 0; i < count; ++i) {
-      if (events[i].data.fd == listener)
-        add(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-      else
+      if (events[i].data.fd != listener) {
         ready.push_back(events[i].data.fd);
+        continue;
+      }
+      const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+      if (fd < 0) continue;
+      accepted(fd);
+      add(fd);
     }
     work(ready);
   }
+}
+
+template <typename Work>
+void loop(int listener, Work work) {
+  loop(listener, work, [](int) {});
 }
 
 void answer_one(int fd) {
@@ -162,6 +190,54 @@ void serve_by_processes(int listener) {
   for (const pid_t child : children) {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
+  }
+}
+
+// What was done for a connection is told of once its client says who it is.
+void serve_accepted(int fd, uint64_t burned) {
+  Ask ask;
+  if (read_all(fd, ask)) {
+    truth->add(ask.client, burned);
+    write_all(fd, ask);
+  }
+  close(fd);
+}
+
+void serve_as_accepted(int listener, int cost_us) {
+  std::map<int, uint64_t> burned;
+  loop(
+      listener,
+      [&](const std::vector<int>& ready) {
+        for (const int fd : ready) serve_accepted(fd, burned[fd]);
+      },
+      [&](int fd) { burned[fd] = burn_for_connection(fd, cost_us); });
+}
+
+void serve_by_acceptors(int listener, int threads, int cost_us) {
+  std::vector<std::thread> pool;
+  pool.reserve(static_cast<size_t>(threads));
+  for (int i = 0; i < threads; ++i)
+    pool.emplace_back([=] {
+      while (!stopped()) {
+        const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+        if (fd >= 0) serve_accepted(fd, burn_for_connection(fd, cost_us));
+      }
+    });
+  while (!stopped()) usleep(10'000);  // any of them may have had the signal
+  _exit(0);                           // they wait for connections
+}
+
+void serve_by_forks(int listener, int cost_us) {
+  signal(SIGCHLD, SIG_IGN);
+  while (!stopped()) {
+    const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd < 0) continue;
+    if (fork() == 0) {
+      close(listener);
+      serve_accepted(fd, burn_for_connection(fd, cost_us));
+      _exit(0);
+    }
+    close(fd);
   }
 }
 
@@ -263,13 +339,15 @@ int run(int argc, char** argv) {
   app.show_defaults();
   options.common.add_to(app);
   app.add("--mode", options.mode, "how it serves")
-      .one_of({"turns", "batches", "pool", "processes", "proxy", "datagrams", "ring", "pipe"})
+      .one_of({"turns", "batches", "pool", "processes", "proxy", "datagrams", "ring", "pipe",
+               "accepts", "acceptors", "forks"})
       .required();
   app.add("--bind", options.at.address, "local address");
   app.add("--port", options.at.port, "local port");
   app.add("--unix", options.at.path, "or a socket's path");
   app.add("--threads", options.threads, "of a pool").range(1, 64);
-  app.add("--cost-us", options.cost_us, "CPU time of a proxy's own, before and after");
+  app.add("--cost-us", options.cost_us,
+          "CPU time of a proxy's own, before and after; or for a connection");
   app.add("--upstream", options.upstream.address, "of a proxy: where it asks");
   app.add("--upstream-port", options.upstream.port, "and the port there");
   app.add("--upstream-unix", options.upstream.path, "or the socket");
@@ -290,6 +368,9 @@ int run(int argc, char** argv) {
   if (options.mode == "pool") serve_by_pool(listener, options.threads);
   if (options.mode == "processes") serve_by_processes(listener);
   if (options.mode == "proxy") serve_as_proxy(listener, options);
+  if (options.mode == "accepts") serve_as_accepted(listener, options.cost_us);
+  if (options.mode == "acceptors") serve_by_acceptors(listener, options.threads, options.cost_us);
+  if (options.mode == "forks") serve_by_forks(listener, options.cost_us);
   if (options.mode == "ring") serve_by_ring(listener);
   if (options.mode == "datagrams") serve_datagrams(listener);
   print_result({{"mode", options.mode}});

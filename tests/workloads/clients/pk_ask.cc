@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ask.h"
@@ -45,6 +46,7 @@ int run(int argc, char** argv) {
   double rate = 0;
   int cost_us = 100;
   int connections = 1;
+  bool anew = false;
   bool pipe = false;
   std::string text;
   std::string told;
@@ -60,6 +62,7 @@ int run(int argc, char** argv) {
   app.add("--rate", rate, "requests a second in all; 0: one after the other");
   app.add("--cost-us", cost_us, "CPU time to ask for");
   app.add("--connections", connections, "by turns").range(1, 1000);
+  app.add("--anew", anew, "connect for each request");
   app.add("--text", text, "to another server: this text, with \\r and \\n");
   app.add("--truth", told, "a file for how many answers there were: pid and number");
   app.add("--answer-bytes", answer_bytes, "of such a server's answer");
@@ -83,6 +86,7 @@ int run(int argc, char** argv) {
       sleep_until_ns(next);
       next += static_cast<uint64_t>(pause_s(random) * 1e9);
     }
+    if (anew) close(std::exchange(fds[0], to.connect()));
     const int fd = fds[done % fds.size()];
     Ask ask{static_cast<uint32_t>(cost_us), getpid()};
     if (!text.empty()) {
