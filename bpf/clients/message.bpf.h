@@ -26,6 +26,7 @@ static __always_inline void pk_answers(struct pk_cpu *c, struct pk_end *end)
 	if (!end->flow || !worker)
 		return;
 	if (unlikely(!client)) {
+		pk_is_answered(worker, 0); /* what was taken was sent before anyone took notes */
 		flow = pk_noted_message(end->flow);
 		client = flow ? flow->client : end->remote;
 		question = flow ? flow->question : 0;
