@@ -98,7 +98,10 @@ int show(const Options& o) {
   By by = by_from_string(o.by).value_or(By::pid);
   if (const std::string wrong = disagreement(o, by); !wrong.empty())
     return complain(wrong, exit_usage);
-  auto profile = o.view == "waits" ? read_profile(o.file) : read_resource(o.file, o.resource);
+  // The ledger is of CPU time: what waiting has instead is its own view.
+  const bool waits = o.resource == to_string(Resource::wait) && o.view == "ledger";
+  const std::string_view view_name = waits ? "waits" : std::string_view(o.view);
+  auto profile = view_name == "waits" ? read_profile(o.file) : read_resource(o.file, o.resource);
   if (!profile) return complain(profile.error().message, exit_failure);
   if (!o.html.empty()) return write_page(o, *profile);
   by = charge_as_asked(*profile, by);
@@ -109,7 +112,7 @@ int show(const Options& o) {
   r.limit = o.rows == not_given ? 0 : o.rows;
   r.threshold = o.threshold;
   if (o.view == "histogram") return show_histogram(o, *profile, r);
-  const ReportView& view = **std::ranges::find(views, o.view, &ReportView::name);
+  const ReportView& view = **std::ranges::find(views, view_name, &ReportView::name);
   return print((o.json ? view.json : view.text)(*profile, r)) ? 0 : exit_failure;
 }
 

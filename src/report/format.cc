@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "model/merge.h"
 #include "report/clean.h"
 #include "report/ledger.h"
 
@@ -81,7 +82,8 @@ Busy busy_time(const Profile& profile, const ReportOptions& options) {
   Busy busy{.cpu_ns = profile.cpu_ns(),
             .cpus = profile.meta.cpus,
             .duration_ns = profile.meta.duration_ns,
-            .watched = watched_share(profile.meta)};
+            .watched = watched_share(profile.meta),
+            .waited = !has_resource(profile, Resource::cpu) && !profile.samples().empty()};
   for (const auto& [key, value] : profile.samples()) {
     const LabelKind kind = profile.labels()[key.served].kind;
     if (is_busy(profile, key, options))
@@ -94,7 +96,7 @@ Busy busy_time(const Profile& profile, const ReportOptions& options) {
       busy.left_out_ns += value.ns;
   }
   const uint64_t sampled = busy.busy_ns + busy.idle_ns + busy.steal_ns + busy.left_out_ns;
-  if (sampled < busy.cpu_ns) busy.unsampled_ns = busy.cpu_ns - sampled;
+  if (sampled < busy.cpu_ns && !busy.waited) busy.unsampled_ns = busy.cpu_ns - sampled;
   return busy;
 }
 
@@ -107,9 +109,12 @@ std::string busy_line(const Busy& busy, const ReportOptions& options) {
   add(busy.steal_ns, "steal");
   add(busy.left_out_ns, "for others");
   add(busy.unsampled_ns, "unsampled");
-  const std::string whole = "= " + std::to_string(busy.cpus) +
-                            (options.unicode ? " CPUs × " : " CPUs x ") +
-                            duration_text(busy.duration_ns);
+  std::string whole = "= " + std::to_string(busy.cpus) +
+                      (options.unicode ? " CPUs × " : " CPUs x ") + duration_text(busy.duration_ns);
+  if (busy.waited) {
+    line = duration_text(busy.busy_ns) + " of waiting shown, of all threads,";
+    whole = "in " + duration_text(busy.duration_ns);
+  }
   const bool fits = line.size() + 1 + display_width(whole) <= options.width;
   std::string text = options.style.dim(line + (fits ? " " : "\n  ") + whole) + "\n";
   if (const std::string watched = watched_text(busy.watched); !watched.empty())

@@ -46,7 +46,8 @@ struct Busy {
   uint64_t cpu_ns = 0;
   uint32_t cpus = 0;  // cpu_ns is so many times duration_ns
   uint64_t duration_ns = 0;
-  double watched = 1;  // share of that time
+  double watched = 1;   // share of that time
+  bool waited = false;  // it is time off the CPU, of all threads together, and sums to no CPU time
 };
 [[nodiscard]] Busy busy_time(const Profile& profile, const ReportOptions& options);
 // "4.0 s shown + 15.9 s idle + ... = 2 CPUs x 10.0 s" with a newline; where not all of the time was

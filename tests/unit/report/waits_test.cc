@@ -8,6 +8,7 @@
 
 #include "golden.h"
 #include "model/merge.h"
+#include "report/format.h"
 #include "report/waits/waits_text.h"
 
 namespace pkprof {
@@ -104,6 +105,14 @@ TEST(Waits, Text) {
     test::expect_golden("waits-" + std::to_string(width) + ".txt", text);
   }
   test::expect_golden("waits-none.txt", waits_text(Profile(), {.width = 80}));
+}
+
+TEST(Waits, SumToNoCpuTime) {
+  const Machine machine;
+  const ReportOptions options{.width = 80};
+  const Profile waits = of_resource(machine.profile, Resource::wait);
+  EXPECT_EQ(busy_line(busy_time(waits, options), options),
+            "7.8 s of waiting shown, of all threads, in 5.0 s\n");
 }
 
 TEST(Waits, Json) {
