@@ -3,7 +3,7 @@
 #
 # On other kernels, in QEMU guests.
 
-# Boots a guest, in the background: each takes one CPU, if nobody else wants it.
+# Boots a guest, in the background: each takes one CPU, so all that are wanted run side by side.
 declare -A guest_pid=() guest_skip=()
 start_guest() { # VERSION
   local suite=vm-$1 log=$results/vm-$1.fetch status=0
@@ -17,7 +17,7 @@ start_guest() { # VERSION
   # two hours where the host has one CPU for each guest.
   local filter='*' limit=10800
   if [[ ${VM:-} != all ]]; then
-    limit=1200
+    limit=600
     filter=$(awk -v kernel="$1" '!/^#/ && (NF == 1 || $2 == kernel) { print $1 }' tests/vm/suite | paste -sd:)
   fi
   in_guest "$1" "$results/$suite" "$limit" "$filter" >"$results/$suite.log" 2>&1 &
@@ -25,7 +25,7 @@ start_guest() { # VERSION
 }
 
 in_guest() { # VERSION OUT SECONDS FILTER
-  nice -n 10 tests/vm/run-live --kernel "$1" --timeout "$3" --out "$2" --mem 3072 -- "--gtest_filter=$4"
+  tests/vm/run-live --kernel "$1" --timeout "$3" --out "$2" --mem 3072 -- "--gtest_filter=$4"
 }
 
 accuracy_in_guest() { # VERSION
@@ -43,11 +43,9 @@ stop_started() {
   for pid in "$packages_pid" "${guest_pid[@]}"; do [[ -z $pid ]] || kill "$pid"; done
 }
 
-guests_began=''
 start_guests() {
   local version
   [[ -x $bin/live_tests ]] || return 0
-  guests_began=$(cpu_ticks)
   for version in 6.1 6.12; do
     [[ -z ${wanted[vm-$version]:-} ]] || start_guest "$version"
   done
@@ -60,6 +58,7 @@ run_guest() { # VERSION
     fail "$suite: $bin/live_tests is missing"
     return
   fi
+  [[ ${#guest_pid[@]} -gt 0 || ${#guest_skip[@]} -gt 0 ]] || start_guests
   if [[ -n ${guest_skip[$1]:-} ]]; then
     skip "$suite" "${guest_skip[$1]}"
     return
@@ -68,7 +67,7 @@ run_guest() { # VERSION
   wait "${guest_pid[$1]}" || status=$?
   guest_pid[$1]=''
   wait $! || true
-  filter=$(to_try_again "$suite" gtest_verdicts "$results/$suite/results.json" "$guests_began")
+  filter=$(few_that_failed gtest_verdicts "$results/$suite/results.json")
   if [[ -n $filter ]]; then
     say "Suite $suite: again $filter"
     in_guest "$1" "$results/$suite.again" 300 "$filter" || true
@@ -98,7 +97,6 @@ judge_comparisons() {
   for version in "${!comparison_pid[@]}"; do
     status=0
     wait "${comparison_pid[$version]}" || status=$?
-    unset "comparison_pid[$version]"
     cat "$results/code-$version.log"
     if [[ $status -eq 0 ]]; then pass; else fail "vm-$version:code"; fi
   done

@@ -65,26 +65,10 @@ count_gtest() { # SUITE JSON
   count "$1" < <(both_tries gtest_verdicts "$2" "${2%.json}.again.json")
 }
 
-# A filter of those that failed and are to be tried once more: which tests/tried_again names, with a
-# reason each; and any few, where the host took so much since TICKS that it may have been that.
-to_try_again() { # SUITE VERDICTS FILE TICKS
-  local verdict name all=() named=()
-  [[ -s $3 ]] || return 0
-  while read -r verdict name; do
-    [[ $verdict == failed ]] || continue
-    all+=("$name")
-    if grep -q "^$1:$name " tests/tried_again; then named+=("$name"); fi
-  done < <("$2" "$3")
-  if [[ ${#all[@]} -le 5 ]] && was_disturbed "$4"; then named=("${all[@]}"); fi
-  (
-    IFS=:
-    echo "${named[*]}"
-  )
-}
-
-# Whether the host took so much since TICKS that what is measured of CPUs may be of the host.
-was_disturbed() { # TICKS
-  awk -v percent="$(stolen "$1")" 'BEGIN { exit !(percent > 2) }'
+# A filter of the few that failed; nothing where there is none, or too many for chance.
+few_that_failed() { # VERDICTS FILE
+  [[ ! -s $2 ]] || "$1" "$2" | awk '$1 == "failed" { print $2 }' |
+    awk 'NR > 5 { exit } { all = all sep $1; sep = ":" } END { if (NR <= 5) print all }'
 }
 
 ctest_verdicts() { # JUNIT
