@@ -107,7 +107,9 @@ TEST_F(ClientsLiveTest, ThroughAProxyByWayOfIt) {
 
   const json by_client = view({"--by", "client"});
   for (const json& row : by_client["processes"])
-    if (row["pid"] == client) EXPECT_GT(row["sources"]["server:pk_answer"], 0);
+    if (row["pid"] == client) {
+      EXPECT_GT(row["sources"]["server:pk_answer"], 0);
+    }
 }
 
 // Each moment is once in what all cost with their servers; and gprof's listings have it, too.
