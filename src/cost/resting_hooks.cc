@@ -9,6 +9,8 @@ namespace {
 constexpr uint64_t most_to_be_sure = 100'000;
 // Samples that need a hook while it rests are UNCLAIMED.
 constexpr uint64_t hardly_any = 256;  // one in so many
+// While it is on, samples that fall before it has run look like those. So it is tried what is so.
+constexpr uint64_t few = 32;
 constexpr uint64_t many_samples = 10'000;
 
 // Runs in vain, a second on a CPU, that are dearer than what is learned from the others: a percent
@@ -37,7 +39,7 @@ bool RestingHooks::look(uint64_t samples, uint64_t needed) {
     return rests_;
   }
   if (seen < enough_) return false;
-  rests_ = these * hardly_any <= seen;
+  rests_ = these * few <= seen;
   begin(samples, needed);
   return rests_;
 }

@@ -66,10 +66,10 @@ int sleep_mode() {
   std::vector<std::jthread> threads;
   for (const uint64_t length : {ms / 10, ms, 30 * ms})
     threads.emplace_back([length, &waited] {
-      for (const uint64_t end = now_ns() + lasts; now_ns() < end;) {
-        waited += time_of([&] { sleep_ns(length); });
-        burn(length / 20);
-      }
+      waited += time_of([&] {  // between its sleeps, too, it may have to wait for a CPU
+        for (const uint64_t end = now_ns() + lasts; now_ns() < end; burn(length / 20))
+          sleep_ns(length);
+      });
     });
   threads.clear();
   say(getpid(), getpid(), waited);
@@ -203,8 +203,7 @@ int threads_mode() {
   for (int round = 0; round < 40; ++round) {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 50; ++i)
-      threads.emplace_back([&lived, i] {
-        const uint64_t born = now_ns();
+      threads.emplace_back([&lived, i, born = now_ns()] {
         for (int n = 0; n < 4; ++n) sleep_ns((9 + i % 3) * ms);
         lived += now_ns() - born;
       });

@@ -32,7 +32,15 @@ TEST(RestingHooks, AFewSamplesSayNothing) {
 
 TEST(RestingHooks, HooksThatAreNeededStayOn) {
   Recording r;
-  for (int i = 0; i < 100; ++i) EXPECT_FALSE(r.goes_on(250, 1));
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(r.goes_on(250, 10));
+}
+
+// While they are on, a few seem to need them that do not: it is tried, and real need ends it.
+TEST(RestingHooks, FewThatMayNeedThemAreATrial) {
+  Recording r;
+  EXPECT_TRUE(r.goes_on(1000, 20));
+  EXPECT_TRUE(r.goes_on(1000, 1));
+  EXPECT_FALSE(r.goes_on(1000, 20));
 }
 
 TEST(RestingHooks, OneSampleInManyIsNotWorthAHook) {
