@@ -10,6 +10,7 @@
  *   kfree_skb                 has the receiving socket in 6.12 (rx_sk), not in 6.1
  *   sk_data_ready             in 6.12; where it is not, as in 6.1: fentry on sock_def_readable
  *   sock_recv_length          in 6.12; where it is not, as in 6.1: fexit on sock_recvmsg
+ *   sched_exit_tp             since 6.15; before: fexit on schedule
  *   inet_accept, unix_accept  have other arguments behind the first two in 6.12 than in 6.1
  *   struct orc_entry          has one bit for the stack's end up to 6.3; from 6.4 on that is a type,
  *                             and a call's number is another

@@ -74,6 +74,22 @@ static __always_inline void pk_leaves(struct pk_cpu *c, struct task_struct *task
 		w->thread = 0;
 }
 
+/*
+ * As counting began it had been woken already. Or it was woken in an interrupt in the middle of another
+ * wakeup, whose program does not run then: it was blocked, and nobody says up to when or by whom.
+ */
+static __noinline int pk_was_woken_unseen(struct pk_cpu *c, struct pk_waiter *w, __u64 now)
+{
+	if (w->since == started) {
+		w->ready = w->since;
+		return 0;
+	}
+	w->ready = now;
+	w->blocked_ns = pk_take_part(c, w, now, now - w->since, &w->blocked);
+	w->waker = 0;
+	return 0;
+}
+
 static __always_inline void pk_comes(struct pk_cpu *c, struct task_struct *task, __u64 now)
 {
 	struct pk_waiter *w = pk_waiter_of(c, task, true);
@@ -81,8 +97,8 @@ static __always_inline void pk_comes(struct pk_cpu *c, struct task_struct *task,
 
 	if (!w || !w->since)
 		return;
-	if (unlikely(!w->ready)) /* as counting began it had been woken already */
-		w->ready = w->since;
+	if (unlikely(!w->ready))
+		pk_was_woken_unseen(c, w, now);
 	ns = now - w->ready;
 	if ((__s64)ns > 0) {
 		w->ready_ns = pk_take_part(c, w, now, ns, &w->queued);

@@ -154,7 +154,6 @@ struct pk_config {
 	__u64 mappings;           /* someone reads what sampled processes have mapped, */
 	__u64 unwind;             /* and makes tables of how their frames are left */
 	__u64 clients;            /* enum pk_clients_wanted */
-	__u64 waits;              /* threads' waits are counted, too */
 	__u64 debox;              /* DeBox's threads are told what is done for them elsewhere */
 	__u64 debox_tids;         /* where in its memory the threads' numbers are, */
 	__u64 debox_threads;      /* and the threads, */

@@ -73,8 +73,9 @@ constexpr Need acceptors = {"clients: who accepts a connection",
 constexpr Need wakers = {"clients: who wakes a thread for its work",
                          "time of threads that others give work to counts as a server's own"};
 constexpr Need waits = {"waits: how long", "what threads wait for is not known"};
-constexpr Need wait_ends = {"waits: who ends them",
-                            "what threads wait for counts as waiting for a CPU"};
+constexpr Need wait_ends = {
+    "waits: who ends them",
+    "who ends a wait is not known, nor when: waits for a CPU are part of it"};
 constexpr Need wait_stacks = {"waits: the waiting thread's stack",
                               "what a thread waited for is not known"};
 constexpr Need names = {"processes: that name themselves",

@@ -107,6 +107,7 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
   KernelSideOptions options;
   options.measure = options.mappings = options.unwind = true;
   options.clients = PK_CLIENTS_WANTED;
+  options.waits = true;
   options.calls = find_call_facilities(facts);
   auto loaded = LoadedKernel::load(facts, options);
   const KnownFunctions functions = symbols ? find_functions(*symbols) : KnownFunctions{};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/degraded.h"
 
+#include "report/clean.h"
+
 namespace pkprof {
 
 std::vector<std::string> degraded_sentences(const Profile& profile, By by) {
@@ -12,6 +14,15 @@ std::vector<std::string> degraded_sentences(const Profile& profile, By by) {
     if (count != 0) sentences.push_back(name + ": " + std::to_string(count));
   }
   return sentences;
+}
+
+std::string incomplete_text(const Profile& profile, const ReportOptions& options) {
+  std::string text;
+  for (const std::string& sentence : degraded_sentences(profile, options.by)) {
+    if (text.empty()) text = "\n" + options.style.bold("Incomplete") + "\n";
+    text += "  - " + options.style.warning(clean(sentence, options.unicode)) + "\n";
+  }
+  return text;
 }
 
 }  // namespace pkprof

@@ -131,7 +131,6 @@ void KernelObject::tell_clients() {
 
 void KernelObject::tell_waits() {
   pkprof_bpf* s = skeleton.get();
-  s->rodata->config.waits = options.waits;
   for (bpf_map* map : {s->maps.waiters, s->maps.wakers, s->maps.turns, s->maps.wait_scratch})
     bpf_map__set_autocreate(map, options.waits);
   if (!options.waits) return;
@@ -157,7 +156,10 @@ bool KernelObject::is_wanted(const bpf_program* program) const {
   if (name == "pk_sample" || name == "pk_warm" || name == "pk_introduce" || name == "pk_find_idle")
     return true;
   if (name == "pk_measure_now") return options.hooks || options.measure;
-  if (name == "pk_iter_waits") return options.waits;
+  // It goes by what the hook has noted.
+  if (name == "pk_iter_waits")
+    return std::ranges::any_of(
+        hooks, [](const Hook* h) { return h->program == std::string_view("pk_wait_switch"); });
   if (name == "pk_empty" || name == "pk_iter_sockets") return options.hooks;
   if (name.starts_with("pk_call_fentry")) return options.calls.each;
   if (name.starts_with("pk_call_multi")) return options.calls.many;

@@ -57,12 +57,7 @@ class ClientsText {
           "        % of one CPU. SHARE: of what the server did for its clients.\n"
           "        EACH: CPU time of the server's for a request."));
     }
-    const auto missing = degraded_sentences(profile_, By::pid);
-    for (size_t i = 0; i < missing.size(); ++i) {
-      if (i == 0) line("\n" + options_.style.bold("Incomplete"));
-      line("  - " + options_.style.warning(clean(missing[i], options_.unicode)));
-    }
-    return std::move(out_);
+    return out_ + incomplete_text(profile_, options_);
   }
 
  private:

@@ -72,12 +72,7 @@ class WaitsText {
           std::min(waits_.rows.size(), options_.pids.empty() ? most_told : SIZE_MAX);
       for (size_t i = 0; i < told; ++i) tell(waits_.rows[i]);
     }
-    const auto missing = degraded_sentences(profile_, options_.by);
-    for (size_t i = 0; i < missing.size(); ++i) {
-      if (i == 0) line("\n" + options_.style.bold("Incomplete"));
-      line("  - " + options_.style.warning(clean(missing[i], options_.unicode)));
-    }
-    return std::move(out_);
+    return out_ + incomplete_text(profile_, options_);
   }
 
  private:
