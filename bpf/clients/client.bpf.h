@@ -32,6 +32,13 @@ enum pk_waits {
 /* What a thread did last, as far as that tells whom it works for. */
 enum pk_client_event { PK_EVENT_NONE = 0, PK_EVENT_WOKEN, PK_EVENT_TAKES, PK_EVENT_ANSWERS };
 
+/* The pipe by which a thread was woken; see queue.bpf.h. */
+enum pk_queue {
+	PK_QUEUE_NONE = 0,
+	PK_QUEUE_ALONE,   /* one process alone writes to it */
+	PK_QUEUE_SEVERAL, /* see pk_worker.queue_at */
+};
+
 /* A sample since then: it is counted, and may turn out to be another client's. */
 struct pk_held {
 	struct pk_key key; /* under which it is counted */
@@ -69,7 +76,11 @@ struct pk_worker {
 	__u8 alone; /* the message that was taken last has been the only one all the time */
 	__u8 is_answer; /* what .writer writes is */
 	__u32 taken[PK_TOGETHER]; /* clients whose messages were taken since the last answer */
-	__u32 pad;
+	__u8 queue_kind; /* enum pk_queue */
+	__u8 several;    /* more than one process writes to the pipe or queue that it reads */
+	__u16 pad;
+	__u64 queue;     /* the kernel's pipe at .pipe */
+	__u64 queue_at;  /* of several writers: where the message ends that it was woken for, see pk_note_pipe() */
 	struct pk_held sample[PK_HELD];
 };
 
@@ -198,6 +209,9 @@ static __always_inline void pk_begin_worker(struct pk_worker *worker, __u64 thre
 	worker->to_accept = 0;
 	worker->writer = 0;
 	worker->pipe = 0;
+	worker->queue_kind = PK_QUEUE_NONE;
+	worker->several = 0;
+	worker->queue = 0;
 	worker->rule = 0;
 	worker->last = PK_EVENT_NONE;
 	worker->held = 0;
@@ -267,10 +281,15 @@ static __always_inline void pk_works_for(struct pk_worker *worker, __u32 client,
  */
 int pk_look_for_accepted(__u32 works);
 
+/* The current thread may have read what it did not wait for: then it works for nobody that is known. */
+int pk_look_for_unseen(void);
+
 static __always_inline void pk_note_accepted(struct pk_worker *worker, bool works)
 {
 	if (unlikely(worker->listener[0]))
 		pk_look_for_accepted(works);
+	if (unlikely(worker->queue_kind > PK_QUEUE_ALONE))
+		pk_look_for_unseen();
 }
 
 /*

@@ -188,6 +188,8 @@ __u32 pk_client_of_sample(__u32 user)
 	if (!worker)
 		return 0;
 	pk_note_accepted(worker, true);
+	if (worker->queue_kind == PK_QUEUE_ALONE)
+		pk_look_for_unseen();
 	if (!worker->client)
 		return 0;
 	if (worker->together < 2 || !pk_shares(worker)) {

@@ -7,6 +7,7 @@
  * reader is the sender. Interrupts wake for nobody: which client it is, the message will say.
  */
 #include "clients/accept.bpf.h"
+#include "clients/queue.bpf.h"
 #include "core/hook.bpf.h"
 #include "core/run.bpf.h"
 #include "process/label.bpf.h"
@@ -20,10 +21,8 @@ enum {
 	SYS_READV = 19,
 	SYS_SELECT = 23,
 	SYS_ACCEPT = 43,
-	SYS_MSGRCV = 70,
 	SYS_FUTEX = 202,
 	SYS_EPOLL_WAIT = 232,
-	SYS_MQ_TIMEDRECEIVE = 243,
 	SYS_PSELECT6 = 270,
 	SYS_PPOLL = 271,
 	SYS_SPLICE = 275,
@@ -40,26 +39,24 @@ enum {
 	PK_GENERATIONS = 6,
 };
 
-static __always_inline bool pk_is_pipe(struct task_struct *task, __u64 fd)
-{
-	struct fdtable *table = task->files->fdt;
-	struct file **files = table->fd, *file = NULL;
-
-	if (fd >= table->max_fds || bpf_probe_read_kernel(&file, sizeof(file), files + fd))
-		return false;
-	return (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) == S_IFIFO;
-}
-
-/* The same, asked once of a thread that reads the same one again. */
+/* Whether a thread reads a pipe there; asked once of one that reads the same again. */
 static __noinline bool pk_reads_pipe(struct task_struct *task, __u64 fd)
 {
+	struct file *file = pk_file_at(task, fd);
 	struct pk_worker *worker;
+	__u64 pipe;
 
-	if (!pk_is_pipe(task, fd))
+	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFIFO)
 		return false;
 	worker = pk_worker_of(task, true);
 	if (!worker)
 		return false;
+	pipe = (__u64)BPF_CORE_READ(file, private_data);
+	if (worker->queue != pipe) {
+		worker->queue = pipe;
+		worker->several = 0;
+		worker->writer = 0;
+	}
 	worker->pipe = (__u32)fd + 1;
 	return true;
 }
@@ -125,7 +122,10 @@ static __always_inline bool pk_is_answer(struct task_struct *reader, struct task
 	if (!worker)
 		return true;
 	if (worker->writer != (__u32)writer->tgid) {
+		bool was_answer = worker->is_answer || !worker->writer;
+
 		worker->is_answer = pk_has_begun(reader, writer);
+		worker->several |= !was_answer && !worker->is_answer;
 		worker->writer = writer->tgid;
 	}
 	return worker->is_answer;
@@ -203,8 +203,16 @@ static __noinline int pk_wakes(struct pk_cpu *c, struct task_struct *woken, __u3
 		client = 0;
 	accepts = waits == PK_WAITS_MANY && pk_wakes_to_accept(c);
 	worker = pk_worker_of(woken, client || accepts);
-	if (!worker || (!client && waits == PK_WAITS_PIPE))
+	if (!worker)
 		return 0;
+	if (worker->queue_kind)
+		worker->queue_kind = PK_QUEUE_NONE;
+	if (waits == PK_WAITS_PIPE) {
+		if (!client)
+			return 0;
+		if (!pk_note_queue(woken, worker))
+			client = 0;
+	}
 	pk_is_woken(worker, client, client ? pk_question_now() : 0);
 	if (accepts)
 		pk_woken_to_accept(c, worker);
@@ -222,12 +230,12 @@ static __always_inline bool pk_same_writer(struct pk_worker *worker, struct task
 	struct pk_worker *writer;
 	__u32 client;
 
-	if (worker->writer != (__u32)task->tgid || task->tgid == woken->tgid)
+	if (worker->writer != (__u32)task->tgid || task->tgid == woken->tgid || worker->several)
 		return false;
 	if (worker->is_answer)
 		return true;
 	writer = pk_worker_of(task, false);
-	if (!writer)
+	if (!writer || writer->several)
 		return false;
 	client = writer->client ? writer->way : writer->own;
 	return client && worker->client == client && worker->rule == PK_CLIENT_WOKEN &&

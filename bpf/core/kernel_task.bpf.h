@@ -153,6 +153,19 @@ struct file {
 	struct inode *f_inode;
 };
 
+struct pipe_buffer {
+	unsigned int offset;
+	unsigned int len;
+};
+
+struct pipe_inode_info {
+	unsigned int head; /* pages that were begun, and */
+	unsigned int tail; /* read to their end */
+	unsigned int ring_size;
+	unsigned int writers; /* files that are open for it */
+	struct pipe_buffer *bufs;
+};
+
 struct fdtable {
 	unsigned int max_fds;
 	struct file **fd;

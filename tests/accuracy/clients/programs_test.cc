@@ -51,22 +51,28 @@ TEST_F(NginxClientsTest, AnswersByItself) {
 }
 
 // With a connection each, and pauses in between. Those of several would come together, and what
-// nginx does once for all of them is most of what it does.
+// nginx does once for all of them is most of what it does. It compresses what it answers: else
+// there were too few samples.
 TEST_F(NginxClientsTest, TwoOfWrk) {
   NEED("nginx");
   NEED("wrk");
-  const int server = nginx("server { listen 127.0.0.1:9314; location / { return 200 hello; } }");
+  std::string page;
+  for (int i = 0; i < 4000; ++i) page += std::to_string(i * i) + " ";
+  live::write_file(dir_.file("page.html"), page);
+  chmod(dir_.path().c_str(), 0755);  // nginx works as nobody
+  const int server = nginx("gzip on; gzip_comp_level 9; server { listen 127.0.0.1:9314; root " +
+                           dir_.path() + "; }");
   const auto wrk = [&](const std::string& pause) {
     const std::string script = dir_.file(pause + ".lua");
-    live::write_file(script, "function delay() return " + pause + " end\n");
+    live::write_file(script, "function delay() return math.random(0, " + pause + ") end\n");
     return stage_.start(nullptr,
-                        {find_program("wrk"), "-t", "1", "-c", "1", "-d", "7", "-s", script,
-                         "http://127.0.0.1:9314/"},
+                        {find_program("wrk"), "-t", "1", "-c", "1", "-d", "7", "-s", script, "-H",
+                         "Accept-Encoding: gzip", "http://127.0.0.1:9314/page.html"},
                         client_cpu, false);
   };
   (void)get("9314");  // it is there
-  const int one = wrk("1");
-  const int other = wrk("4");
+  const int one = wrk("4");
+  const int other = wrk("20");
   std::this_thread::sleep_for(300ms);
   const Charged charged = record(live::with_children(server, 1));
   const auto requests = [&](int pid) {

@@ -2,6 +2,9 @@
 // Servers of the usual shapes, which say themselves what they did for whom.
 #include "clients_scenario.h"
 
+#include <mqueue.h>
+#include <unistd.h>
+
 namespace pkprof::accuracy {
 namespace {
 
@@ -39,6 +42,48 @@ TEST_F(ClientsTest, ProcessForEachConnection) {
   std::this_thread::sleep_for(300ms);
   const Charged charged = record(live::with_children(server, 3));
   expect(charged, one, other, truth(one, other), {idle});
+}
+
+// Of what a busy reader takes without having slept no hook tells the writer. What is known is
+// right.
+constexpr ClientLimits several_writers = {.known = 50, .ratio = 15, .bystander = 1};
+
+TEST_F(ClientsTest, FifoOfSeveralWriters) {
+  const int server = answer({"--mode", "fifo", "--unix", dir_.file("fifo")});
+  expect_two({"--fifo", dir_.file("fifo")}, {server}, several_writers);
+}
+
+class MessageQueueClientsTest : public ClientsTest {
+ protected:
+  void SetUp() override {
+    ClientsTest::SetUp();
+    if (!IsSkipped()) server_ = answer({"--mode", "queue", "--unix", name_});
+  }
+  void TearDown() override { mq_unlink(name_.c_str()); }
+  int ask_queue(const std::string& rate) {
+    const int client = ask({"--queue", name_}, rate, "300");
+    std::this_thread::sleep_for(300ms);
+    return client;
+  }
+
+  const std::string name_ = "/pk_test" + std::to_string(getpid());
+  int server_ = 0;
+};
+
+TEST_F(MessageQueueClientsTest, OfOneWriter) {
+  const int client = ask_queue("800");
+  Charged charged = record({server_});
+  EXPECT_GE(charged.of(client), 0.97 * charged.all());
+  EXPECT_GE(charged.all(), 0.5);
+}
+
+// Nothing tells whose message a busy reader takes.
+TEST_F(MessageQueueClientsTest, OfSeveralWritersNobodyIsKnown) {
+  ask_queue("800");
+  ask_queue("800");
+  Charged charged = record({server_});
+  EXPECT_GE(charged.itself, 0.99 * charged.all());
+  EXPECT_GE(charged.all(), 0.5);
 }
 
 // Work before anything is read.

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers of the usual shapes. Each burns the CPU time that a request asks for, and answers it: one
 // thread that waits for many, one that reads all that is there before it works, a pool of threads
-// behind a queue, a process for each connection, a proxy, datagrams, io_uring, the end of a pipe.
+// behind a queue, a process for each connection, a proxy, datagrams, io_uring, the end of a pipe, a
+// FIFO, a message queue.
 // Some work as soon as they have accepted a connection, before they read from it.
+#include <fcntl.h>
 #include <liburing.h>
+#include <mqueue.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -333,6 +337,32 @@ void serve_pipe() {
   for (Ask ask; !stopped() && read_all(STDIN_FILENO, ask);) burn(ask, ask.cost_us);
 }
 
+// There is no end of it when nobody has it open for writing.
+void serve_fifo(const std::string& path) {
+  if (mkfifo(path.c_str(), 0600)) die("mkfifo");
+  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) die("open");
+  fcntl(fd, F_SETFL, 0);
+  say_ready();
+  for (Ask ask; !stopped();) {
+    if (read_all(fd, ask))
+      burn(ask, ask.cost_us);
+    else
+      usleep(1000);
+  }
+}
+
+void serve_queue(const std::string& name) {
+  mq_attr attributes{.mq_maxmsg = 10, .mq_msgsize = sizeof(Ask)};
+  const mqd_t queue = mq_open(name.c_str(), O_RDONLY | O_CREAT | O_EXCL, 0600, &attributes);
+  if (queue < 0) die("mq_open");
+  say_ready();
+  Ask ask;
+  while (!stopped() && mq_receive(queue, reinterpret_cast<char*>(&ask), sizeof ask, nullptr) > 0)
+    burn(ask, ask.cost_us);
+  mq_unlink(name.c_str());
+}
+
 int run(int argc, char** argv) {
   Options options;
   ArgParser app("Servers of the usual shapes.");
@@ -340,11 +370,11 @@ int run(int argc, char** argv) {
   options.common.add_to(app);
   app.add("--mode", options.mode, "how it serves")
       .one_of({"turns", "batches", "pool", "processes", "proxy", "datagrams", "ring", "pipe",
-               "accepts", "acceptors", "forks"})
+               "fifo", "queue", "accepts", "acceptors", "forks"})
       .required();
   app.add("--bind", options.at.address, "local address");
   app.add("--port", options.at.port, "local port");
-  app.add("--unix", options.at.path, "or a socket's path");
+  app.add("--unix", options.at.path, "or a socket's path, a FIFO's, a message queue's name");
   app.add("--threads", options.threads, "of a pool").range(1, 64);
   app.add("--cost-us", options.cost_us,
           "CPU time of a proxy's own, before and after; or for a connection");
@@ -358,6 +388,10 @@ int run(int argc, char** argv) {
   truth = &known;
   if (options.mode == "pipe") {
     serve_pipe();
+    return 0;
+  }
+  if (options.mode == "fifo" || options.mode == "queue") {
+    options.mode == "fifo" ? serve_fifo(options.at.path) : serve_queue(options.at.path);
     return 0;
   }
   options.at.datagrams = options.mode == "datagrams";

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client that asks pk_answer for CPU time, so many times a second on average.
+#include <fcntl.h>
+#include <mqueue.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -48,6 +50,8 @@ int run(int argc, char** argv) {
   int connections = 1;
   bool anew = false;
   bool pipe = false;
+  std::string fifo;
+  std::string queue;
   std::string text;
   std::string told;
   size_t answer_bytes = 0;
@@ -59,6 +63,8 @@ int run(int argc, char** argv) {
   app.add("--unix", to.path, "or its socket");
   app.add("--datagrams", to.datagrams, "in datagrams");
   app.add("--pipe", pipe, "write to standard output, and wait for no answer");
+  app.add("--fifo", fifo, "the same, to this FIFO");
+  app.add("--queue", queue, "the same, to this POSIX message queue");
   app.add("--rate", rate, "requests a second in all; 0: one after the other");
   app.add("--cost-us", cost_us, "CPU time to ask for");
   app.add("--connections", connections, "by turns").range(1, 1000);
@@ -73,7 +79,15 @@ int run(int argc, char** argv) {
 
   std::vector<int> fds;
   fds.reserve(static_cast<size_t>(connections));
-  for (int i = 0; i < connections; ++i) fds.push_back(pipe ? STDOUT_FILENO : to.connect());
+  const bool one_way = pipe || !fifo.empty() || !queue.empty();
+  const auto open_one = [&] {
+    if (pipe) return STDOUT_FILENO;
+    if (!fifo.empty()) return open(fifo.c_str(), O_WRONLY | O_CLOEXEC);
+    if (!queue.empty()) return static_cast<int>(mq_open(queue.c_str(), O_WRONLY));
+    return to.connect();
+  };
+  for (int i = 0; i < connections; ++i) fds.push_back(open_one());
+  if (fds[0] < 0) die("open");
   if (!pipe) say_ready();
   // At random moments: what comes at regular ones may meet the sampling clock always, or never.
   std::mt19937_64 random(static_cast<uint64_t>(getpid()));
@@ -91,7 +105,9 @@ int run(int argc, char** argv) {
     Ask ask{static_cast<uint32_t>(cost_us), getpid()};
     if (!text.empty()) {
       if (!exchange(fd, text, answer_bytes)) break;
-    } else if (!write_all(fd, ask) || (!pipe && !read_all(fd, ask))) {
+    } else if (!queue.empty()) {
+      if (mq_send(fd, reinterpret_cast<const char*>(&ask), sizeof ask, 0)) break;
+    } else if (!write_all(fd, ask) || (!one_way && !read_all(fd, ask))) {
       break;
     }
     ++done;
