@@ -98,6 +98,17 @@ bool stopped() {
   return stop_flag != 0;
 }
 
+uint64_t burn_ns(uint64_t us) {
+  const auto thread_ns = [] {
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+  };
+  const uint64_t before = thread_ns();
+  burn_us(us);
+  return thread_ns() - before;
+}
+
 void say_ready() {
   std::puts("ready");
   std::fflush(stdout);

@@ -52,6 +52,8 @@ void sleep_until_ns(uint64_t when);
 
 // Burns `us` microseconds of CPU time of this thread in user space.
 void burn_us(uint64_t us);
+// The same; returns what it took of the thread's CPU time, ns.
+uint64_t burn_ns(uint64_t us);
 
 // What a worker process counts, as it goes; in memory shared with the first process, and with
 // whoever wants to watch: if kProgressVariable names a file, that is the memory, an array of these.

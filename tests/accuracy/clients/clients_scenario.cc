@@ -48,10 +48,18 @@ int ClientsTest::serve(std::string_view program, const Argv& arguments, int cpu)
   return stage_.start(nullptr, argv, cpu, false);
 }
 
-int ClientsTest::answer(const Argv& how, int cpu) {
-  Argv argv = {"pk_answer", "--truth", truth_file()};
+int ClientsTest::answer(const Argv& how) {
+  return start("pk_answer", how);
+}
+
+int ClientsTest::take(const Argv& how) {
+  return start("pk_take", how);
+}
+
+int ClientsTest::start(const std::string& server, const Argv& how) {
+  Argv argv = {server, "--truth", truth_file()};
   argv.insert(argv.end(), how.begin(), how.end());
-  return stage_.start(nullptr, argv, cpu);
+  return stage_.start(nullptr, argv, server_cpu);
 }
 
 int ClientsTest::ask(const Argv& where, const std::string& rate, const std::string& cost_us) {

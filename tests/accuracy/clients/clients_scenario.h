@@ -56,7 +56,9 @@ class ClientsTest : public ::testing::Test {
   // A program of the system's that serves; not waited for.
   int serve(std::string_view program, const Argv& arguments, int cpu = server_cpu);
   // pk_answer, which serves in this way.
-  int answer(const Argv& how, int cpu = server_cpu);
+  int answer(const Argv& how);
+  // pk_take, which has no answers.
+  int take(const Argv& how);
   int ask(const Argv& where, const std::string& rate, const std::string& cost_us);
   // Connected, and asks once in a long time.
   int stay_idle(const Argv& where) { return ask(where, "0.001", "10"); }
@@ -100,6 +102,8 @@ class ClientsTest : public ::testing::Test {
   live::Stage stage_;
 
  private:
+  int start(const std::string& server, const Argv& how);
+
   int truths_ = 0;
 };
 

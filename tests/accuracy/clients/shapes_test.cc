@@ -44,12 +44,21 @@ TEST_F(ClientsTest, ProcessForEachConnection) {
   expect(charged, one, other, truth(one, other), {idle});
 }
 
+TEST_F(ClientsTest, FifoOfOneWriter) {
+  const int server = take({"--fifo", dir_.file("fifo")});
+  const int client = ask({"--fifo", dir_.file("fifo")}, "800", "300");
+  std::this_thread::sleep_for(300ms);
+  const Charged charged = record({server});
+  EXPECT_GE(charged.of(client), 0.97 * charged.all());
+  EXPECT_GE(charged.all(), 0.5);
+}
+
 // Of what a busy reader takes without having slept no hook tells the writer. What is known is
 // right.
 constexpr ClientLimits several_writers = {.known = 50, .ratio = 15, .bystander = 1};
 
 TEST_F(ClientsTest, FifoOfSeveralWriters) {
-  const int server = answer({"--mode", "fifo", "--unix", dir_.file("fifo")});
+  const int server = take({"--fifo", dir_.file("fifo")});
   expect_two({"--fifo", dir_.file("fifo")}, {server}, several_writers);
 }
 
@@ -57,7 +66,7 @@ class MessageQueueClientsTest : public ClientsTest {
  protected:
   void SetUp() override {
     ClientsTest::SetUp();
-    if (!IsSkipped()) server_ = answer({"--mode", "queue", "--unix", name_});
+    if (!IsSkipped()) server_ = take({"--queue", name_});
   }
   void TearDown() override { mq_unlink(name_.c_str()); }
   int ask_queue(const std::string& rate) {
@@ -92,7 +101,7 @@ class AcceptingClientsTest : public ClientsTest {
   // Clients that connect for each request.
   struct Asks {
     std::string rate;
-    Argv to = {};
+    Argv to;
   };
   void expect_accepted(const std::string& mode, const Argv& at, const std::string& cost_us,
                        const Asks& at_one, const Asks& at_other, const ClientLimits& limits = {}) {
@@ -120,24 +129,24 @@ class AcceptingClientsTest : public ClientsTest {
 };
 
 TEST_F(AcceptingClientsTest, OneThread) {
-  expect_accepted("accepts", {"--port", "9331"}, "3000", {"90"}, {"30"});
+  expect_accepted("accepts", {"--port", "9331"}, "3000", {"90", {}}, {"30", {}});
 }
 
 // A connection to 127.0.0.10 costs ten times as much as one to 127.0.0.1.
 TEST_F(AcceptingClientsTest, OneThreadAtOtherCosts) {
-  expect_accepted("accepts", {"--port", "9332"}, "600", {"60"}, {"60", {"--to", "127.0.0.10"}});
+  expect_accepted("accepts", {"--port", "9332"}, "600", {"60", {}}, {"60", {"--to", "127.0.0.10"}});
 }
 
 TEST_F(AcceptingClientsTest, UnixSocket) {
-  expect_accepted("accepts", {"--unix", dir_.file("socket")}, "3000", {"90"}, {"30"});
+  expect_accepted("accepts", {"--unix", dir_.file("socket")}, "3000", {"90", {}}, {"30", {}});
 }
 
 TEST_F(AcceptingClientsTest, AProcessForEach) {
-  expect_accepted("forks", {"--port", "9333"}, "3000", {"90"}, {"30"});
+  expect_accepted("forks", {"--port", "9333"}, "3000", {"90", {}}, {"30", {}});
 }
 
 TEST_F(AcceptingClientsTest, SeveralThreads) {
-  expect_accepted("acceptors", {"--port", "9334"}, "3000", {"90"}, {"30"}, pools);
+  expect_accepted("acceptors", {"--port", "9334"}, "3000", {"90", {}}, {"30", {}}, pools);
 }
 
 TEST_F(ClientsTest, ThroughAProxy) {

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers of the usual shapes. Each burns the CPU time that a request asks for, and answers it: one
 // thread that waits for many, one that reads all that is there before it works, a pool of threads
-// behind a queue, a process for each connection, a proxy, datagrams, io_uring, the end of a pipe, a
-// FIFO, a message queue.
+// behind a queue, a process for each connection, a proxy, datagrams, io_uring.
 // Some work as soon as they have accepted a connection, before they read from it.
-#include <fcntl.h>
 #include <liburing.h>
-#include <mqueue.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,18 +41,6 @@ struct Options {
 
 // The CPU time that was burned for each client, as the server itself knows.
 const Truth* truth = nullptr;
-
-// What it took of the thread's CPU time, ns.
-uint64_t burn_ns(uint64_t us) {
-  const auto thread_ns = [] {
-    timespec t{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-  };
-  const uint64_t before = thread_ns();
-  burn_us(us);
-  return thread_ns() - before;
-}
 
 void burn(const Ask& ask, uint64_t us) {
   truth->add(ask.client, burn_ns(us));
@@ -333,48 +317,18 @@ void serve_by_ring(int listener) {
   io_uring_queue_exit(&ring);
 }
 
-void serve_pipe() {
-  for (Ask ask; !stopped() && read_all(STDIN_FILENO, ask);) burn(ask, ask.cost_us);
-}
-
-// There is no end of it when nobody has it open for writing.
-void serve_fifo(const std::string& path) {
-  if (mkfifo(path.c_str(), 0600)) die("mkfifo");
-  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) die("open");
-  fcntl(fd, F_SETFL, 0);
-  say_ready();
-  for (Ask ask; !stopped();) {
-    if (read_all(fd, ask))
-      burn(ask, ask.cost_us);
-    else
-      usleep(1000);
-  }
-}
-
-void serve_queue(const std::string& name) {
-  mq_attr attributes{.mq_maxmsg = 10, .mq_msgsize = sizeof(Ask)};
-  const mqd_t queue = mq_open(name.c_str(), O_RDONLY | O_CREAT | O_EXCL, 0600, &attributes);
-  if (queue < 0) die("mq_open");
-  say_ready();
-  Ask ask;
-  while (!stopped() && mq_receive(queue, reinterpret_cast<char*>(&ask), sizeof ask, nullptr) > 0)
-    burn(ask, ask.cost_us);
-  mq_unlink(name.c_str());
-}
-
 int run(int argc, char** argv) {
   Options options;
   ArgParser app("Servers of the usual shapes.");
   app.show_defaults();
   options.common.add_to(app);
   app.add("--mode", options.mode, "how it serves")
-      .one_of({"turns", "batches", "pool", "processes", "proxy", "datagrams", "ring", "pipe",
-               "fifo", "queue", "accepts", "acceptors", "forks"})
+      .one_of({"turns", "batches", "pool", "processes", "proxy", "datagrams", "ring", "accepts",
+               "acceptors", "forks"})
       .required();
   app.add("--bind", options.at.address, "local address");
   app.add("--port", options.at.port, "local port");
-  app.add("--unix", options.at.path, "or a socket's path, a FIFO's, a message queue's name");
+  app.add("--unix", options.at.path, "or a socket's path");
   app.add("--threads", options.threads, "of a pool").range(1, 64);
   app.add("--cost-us", options.cost_us,
           "CPU time of a proxy's own, before and after; or for a connection");
@@ -386,14 +340,6 @@ int run(int argc, char** argv) {
   begin(options.common);
   const Truth known(options.truth);
   truth = &known;
-  if (options.mode == "pipe") {
-    serve_pipe();
-    return 0;
-  }
-  if (options.mode == "fifo" || options.mode == "queue") {
-    options.mode == "fifo" ? serve_fifo(options.at.path) : serve_queue(options.at.path);
-    return 0;
-  }
   options.at.datagrams = options.mode == "datagrams";
   const int listener = options.at.listen();
   say_ready();

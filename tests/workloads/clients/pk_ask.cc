@@ -49,7 +49,6 @@ int run(int argc, char** argv) {
   int cost_us = 100;
   int connections = 1;
   bool anew = false;
-  bool pipe = false;
   std::string fifo;
   std::string queue;
   std::string text;
@@ -62,8 +61,7 @@ int run(int argc, char** argv) {
   app.add("--port", to.port, "its port");
   app.add("--unix", to.path, "or its socket");
   app.add("--datagrams", to.datagrams, "in datagrams");
-  app.add("--pipe", pipe, "write to standard output, and wait for no answer");
-  app.add("--fifo", fifo, "the same, to this FIFO");
+  app.add("--fifo", fifo, "write to this FIFO, and wait for no answer");
   app.add("--queue", queue, "the same, to this POSIX message queue");
   app.add("--rate", rate, "requests a second in all; 0: one after the other");
   app.add("--cost-us", cost_us, "CPU time to ask for");
@@ -79,16 +77,15 @@ int run(int argc, char** argv) {
 
   std::vector<int> fds;
   fds.reserve(static_cast<size_t>(connections));
-  const bool one_way = pipe || !fifo.empty() || !queue.empty();
+  const bool one_way = !fifo.empty() || !queue.empty();
   const auto open_one = [&] {
-    if (pipe) return STDOUT_FILENO;
     if (!fifo.empty()) return open(fifo.c_str(), O_WRONLY | O_CLOEXEC);
     if (!queue.empty()) return static_cast<int>(mq_open(queue.c_str(), O_WRONLY));
     return to.connect();
   };
   for (int i = 0; i < connections; ++i) fds.push_back(open_one());
   if (fds[0] < 0) die("open");
-  if (!pipe) say_ready();
+  say_ready();
   // At random moments: what comes at regular ones may meet the sampling clock always, or never.
   std::mt19937_64 random(static_cast<uint64_t>(getpid()));
   std::exponential_distribution<double> pause_s(rate > 0 ? rate : 1);
@@ -113,7 +110,6 @@ int run(int argc, char** argv) {
     ++done;
     if (!told.empty()) truth.add(getpid(), 1);
   }
-  if (pipe) return 0;
   print_result({{"done", done}, {"wall_ns", now_ns() - start}});
   return 0;
 }
