@@ -46,6 +46,16 @@ static __always_inline __s64 pk_orc_words_of(struct orc_entry *entry)
 	return offset / 8 - 1;
 }
 
+enum skb_drop_reason {
+	SKB_DROP_REASON_NOT_SPECIFIED = 1,
+};
+
+/* What packets are freed for that were not dropped, or for which nobody says so. */
+static __always_inline int pk_drop_reason_none(void)
+{
+	return bpf_core_enum_value(enum skb_drop_reason, SKB_DROP_REASON_NOT_SPECIFIED);
+}
+
 struct inet_connection_sock___old {
 	struct timer_list icsk_retransmit_timer;
 	struct timer_list icsk_delack_timer;

@@ -48,8 +48,16 @@ struct loop_worker {
 	struct loop_device *lo;
 };
 
+struct request_queue {
+	struct gendisk *disk;
+};
+
 struct request {
+	struct request_queue *q;
 	struct bio *bio;
+	unsigned int cmd_flags;
+	unsigned int __data_len;
+	__u64 start_time_ns; /* when it was made; 0: that was not asked for */
 };
 
 struct address_space {

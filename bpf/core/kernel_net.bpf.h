@@ -140,6 +140,7 @@ struct socket_alloc {
 };
 
 struct net_device {
+	int ifindex;
 	possible_net_t nd_net;
 };
 
@@ -152,6 +153,7 @@ struct sk_buff {
 	__be16 protocol;
 	__u16 transport_header;
 	__u16 network_header;
+	__u16 mac_header;
 	unsigned char *head;
 	unsigned char *data;
 };

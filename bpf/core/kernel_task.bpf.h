@@ -153,6 +153,19 @@ struct file {
 	struct inode *f_inode;
 };
 
+/* The owner's task, with flags in the low bits. */
+struct mutex {
+	struct {
+		long counter;
+	} owner;
+};
+
+struct rw_semaphore {
+	struct {
+		long counter;
+	} owner;
+};
+
 struct pipe_buffer {
 	unsigned int offset;
 	unsigned int len;

@@ -21,7 +21,8 @@ static __always_inline void pk_unlock_slot(struct pk_slot *slot)
  */
 static __always_inline void pk_shorten(struct pk_cpu *c, struct pk_key *row)
 {
-	if (row->kind == PK_INTERRUPT || row->kind == PK_MEASURED || !(row->kstack | row->ustack))
+	if (row->kind == PK_INTERRUPT || row->kind == PK_MEASURED || row->kind == PK_USAGE ||
+	    !(row->kstack | row->ustack))
 		return;
 	row->kstack = 0;
 	if (row->kind != PK_WORK)
@@ -62,6 +63,10 @@ __noinline int pk_count(struct pk_cpu *c, struct pk_key *key, __u64 ns, __u32 sa
 			__sync_fetch_and_add(&v->samples, samples);
 			return 0;
 		}
+	}
+	if (row->kind == PK_WAIT || row->kind == PK_USAGE) { /* no CPU time */
+		c->stats.usage_lost++;
+		return 0;
 	}
 	/* Where all is measured, samples only say how it is divided. */
 	measured = row->kind == PK_MEASURED || row->kind == PK_INTERRUPT || row->kind == PK_STOLEN;

@@ -90,6 +90,7 @@ enum pk_kind {
 	PK_MEASURED = 8,  /* a task's turn or a softirq, by its entry and exit; .vec says which */
 	PK_CALLS = 9,     /* calls of a function: .kstack, from .ustack; .samples of them */
 	PK_WAIT = 10,     /* time off the CPU, see waits_abi.h; .samples waits */
+	PK_USAGE = 11,    /* of another resource than time, see usage_abi.h */
 };
 
 /* Softirq vectors as the kernel numbers them (include/linux/interrupt.h). */
@@ -142,6 +143,7 @@ struct pk_key {
 	union {
 		__u64 kstack;   /* number of a pk_stack, 0 for none */
 		__u64 function; /* of PK_INTERRUPT, PK_MEASURED and PK_CALLS: its address */
+		__u64 device;   /* of PK_USAGE of disks and networks: PK_DEVICE() */
 	};
 	union {
 		__u64 ustack;        /* of the task in its own context, or of the consumer */
@@ -158,12 +160,14 @@ struct pk_key {
 		__u8 vec;        /* enum pk_vec, for PK_SOFTIRQ */
 		__u8 exact_kind; /* enum pk_exact_kind, for PK_INTERRUPT and PK_MEASURED */
 		__u8 wait_part;  /* enum pk_wait_part, for PK_WAIT */
+		__u8 usage;      /* enum pk_usage, for PK_USAGE */
 	};
 	__u8 basis;   /* enum pk_basis */
 	__u8 served_kind;
 	union {
 		__u8 reason; /* PK_SERVED_OBJECT: enum pk_reason should nobody own it */
 		__u8 futex;  /* of PK_WAIT in futex(): 1 + the operation */
+		__u8 lock;   /* of PK_LOCK_WAITED in a process's own context: enum pk_lock_flags */
 	};
 	__u32 exec_id; /* which program image of its process ustack belongs to, see pk_label */
 	__u32 client; /* for which the process works that is served: see clients_abi.h; 0: for itself */
@@ -334,6 +338,7 @@ struct pk_vote {
 
 #include "clients_abi.h"
 #include "waits_abi.h"
+#include "usage_abi.h"
 #include "config.h"
 
 /* Per-CPU counters; what went wrong is never silent. */
@@ -361,6 +366,7 @@ struct pk_stats {
 	__u64 calls_voted;     /* that could not wait to be known whom they are for */
 	__u64 unix_messages;   /* sent over Unix sockets, where servers' clients are asked for */
 	__u64 clients_full;    /* clients that found no place: work for them counts as a server's own */
+	__u64 usage_lost;      /* rows of waits and other resources that found no place in the tables */
 	__u64 waiters_full;    /* threads that found no place: waits of theirs are not known */
 };
 

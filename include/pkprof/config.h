@@ -16,6 +16,7 @@ enum pk_hook_group {
 	PK_HOOKS_CALLS,      /* for each softirq, what it is for and each call; where calls are counted */
 	PK_HOOKS_CLIENTS,    /* for each message and each wakeup; where servers' clients are asked for */
 	PK_HOOKS_WAITS,      /* for each task's turn and each wakeup; where waiting is asked for */
+	PK_HOOKS_USAGE,      /* for each packet, page, request or lock; where those resources are asked for */
 	PK_HOOK_GROUPS,
 };
 

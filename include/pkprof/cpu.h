@@ -215,6 +215,20 @@ struct pk_cpu_waits {
 	__u32 pending;    /* the task that has come has waits to be told */
 };
 
+/* Where other resources than time are asked for; see bpf/usage/usage.bpf.h. */
+struct pk_cpu_packets {
+	struct pk_strata packets;
+	struct pk_strata bytes;
+};
+
+struct pk_cpu_usage {
+	struct pk_cpu_packets sent;
+	struct pk_cpu_packets received;
+	struct pk_cpu_packets dropped;
+	struct pk_strata memory; /* bytes */
+	struct pk_strata lock;   /* ns */
+};
+
 /* A connection has just come to a listening socket; whoever is woken now, is for that. */
 struct pk_cpu_coming {
 	__u64 ns;       /* when */
@@ -237,6 +251,7 @@ struct pk_cpu {
 	struct pk_cpu_calls calls;
 	struct pk_cpu_waits waits;
 	struct pk_cpu_coming coming;
+	struct pk_cpu_usage usage;
 	__u64 sender; /* number of the socket that sending deferred to a softirq was for last */
 	__u64 percpu; /* base of this CPU's per-CPU area, 0 before it is known */
 	struct pk_stats stats;

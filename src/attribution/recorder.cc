@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <ranges>
 #include <span>
 
@@ -17,16 +18,6 @@ namespace {
 void add_to(pk_count& sum, const pk_count& more) {
   sum.ns += more.ns;
   sum.samples += more.samples;
-}
-
-Row row_of(const pk_charge& charge) {
-  Row row{};
-  row.key.ran_on = charge.ran_on;
-  row.key.kstack = charge.kstack;
-  row.key.syscall = PK_NO_SYSCALL;
-  row.key.kind = charge.kind;
-  row.key.vec = charge.vec;
-  return row;
 }
 
 }  // namespace
@@ -81,17 +72,18 @@ void Recorder::add(const Tables& tables) {
   stacks_.hand_over(tables.stacks);
   for (const auto& [told, count] : tables.counts) {
     const pk_key key = clients_.told_apart(told);
-    const bool is_wait = key.kind == PK_WAIT;
-    Row row{key, is_wait ? 0 : timeline_.now()};
+    const bool of_cpu = is_of_cpu(key);
+    Row row{key, of_cpu ? timeline_.now() : 0};
     if (has_kernel_stack(key)) stacks_.meet(key.kstack);
     if (is_blocked(key)) wakeups_.meet(key.waker);
-    if (is_wait) processes_.meet(key.served);
+    if (!of_cpu && key.served_kind == PK_SERVED_LABEL && key.served >> 32)
+      processes_.meet(key.served);
     // The user stack is the consumer's, and it is the one who is served.
     if (has_user_stack(key)) {
       const Stacks::User stack =
           stacks_.resolve(key.ustack, processes_.image_of(key.served, key.exec_id));
       row.key.ustack = stack.number;
-      if (!is_wait && !is_ours(key.served)) user_stacks_[stack.end] += count.samples;
+      if (of_cpu && !is_ours(key.served)) user_stacks_[stack.end] += count.samples;
     }
     row.key.exec_id = 0;
     calls_.meet(key.client);
@@ -114,10 +106,12 @@ size_t Recorder::resolve_owners(const Parties::Of& parties_of) {
     std::vector<Parties::Share> parties;
     std::vector<std::pair<Row, pk_count>> rows;
   };
-  std::unordered_map<uint64_t, Object> objects;
+  // Nanoseconds and bytes are shared out apart.
+  std::map<std::pair<uint64_t, int>, Object> objects;
   size_t without = 0;
   for (const auto& [row, count] : objects_) {
-    const auto [it, fresh] = objects.try_emplace(row.key.served);
+    const int of_what = is_of_cpu(row.key) ? -1 : row.key.usage;
+    const auto [it, fresh] = objects.try_emplace({row.key.served, of_what});
     if (fresh) it->second.parties = parties_of(row.key.served);
     if (it->second.parties.empty())
       ++without;
@@ -281,66 +275,20 @@ void Recorder::keep_stacks(uint32_t rounds) {
   stacks_.keep(kernel, user, rounds);
 }
 
-void Recorder::add_leftovers(const Leftovers& left) {
-  for (const auto& [object, charge] : left.slots) add_charge(object, charge);
-  for (const pk_charge& charge : left.waiting) add_nobody(charge);
-  for (const pk_exact& exact : left.exact) add_exact(exact);
-}
-
-void Recorder::add_charge(uint64_t object, const pk_charge& charge) {
-  Row row = row_of(charge);
-  stacks_.meet(charge.kstack);
-  row.slot = timeline_.now();
-  row.key.served = object;
-  row.key.served_kind = PK_SERVED_OBJECT;
-  row.key.reason = charge.reason;
-  row.key.basis = PK_BASIS_OWNER;
-  count(row, {scale_(charge.ns), charge.samples});
-}
-
-void Recorder::add_nobody(const pk_charge& charge) {
-  Row row = row_of(charge);
-  stacks_.meet(charge.kstack);
-  row.slot = timeline_.now();
-  row.key.served = PK_UNCLAIMED + charge.reason;
-  row.key.basis = PK_BASIS_PROVISIONAL;
-  count(row, {scale_(charge.ns), charge.samples});
-}
-
-void Recorder::add_exact(const pk_exact& exact) {
-  Row row{{}, timeline_.now()};
-  row.key.ran_on = exact.ran_on;
-  row.key.served = exact.served;
-  row.key.served_kind = exact.served & PK_OBJECT ? PK_SERVED_OBJECT : PK_SERVED_LABEL;
-  row.key.function = exact.function;
-  row.key.number = exact.number;
-  row.key.kind = exact.kind < PK_EXACT_RUN ? PK_INTERRUPT : PK_MEASURED;
-  row.key.exact_kind = exact.kind;
-  row.key.basis = exact.basis;
-  row.key.reason = PK_UNTRACKED;
-  row.key = clients_.told_apart(row.key);
-  count(row, {scale_(exact.ns), exact.count});
-}
-
-void Recorder::add_special(uint64_t special, uint64_t ns) {
-  Row row{};
-  row.key.ran_on = special == PK_IDLE ? PK_IDLE : PK_KERNEL;
-  row.key.served = special;
-  row.key.syscall = PK_NO_SYSCALL;
-  row.key.kind = special == PK_IDLE ? PK_IDLING : PK_OWN;
-  rows_[row].ns += scale_(ns);
-}
-
-void Recorder::add_idle_so_far(uint64_t ns) {
-  add_special(PK_IDLE, ns);
-  for (auto& [row, count] : rows_) {
-    if (!idle_ahead_ns_) break;
-    if (row.key.kind != PK_IDLING) continue;
-    const uint64_t again = std::min<uint64_t>(count.ns, idle_ahead_ns_);
-    count.ns -= again;
-    idle_ahead_ns_ -= again;
+void Recorder::tell(Profile& profile, const Row& row, const SampleKey& key,
+                    const pk_count& count) const {
+  if (row.key.kind == PK_USAGE) {
+    profile.add(key, value_of(row.key, count));
+    return;
   }
-  idle_ahead_ns_ += ns;
+  SampleValue value{.ns = count.ns};
+  const bool exact = row.key.kind == PK_INTERRUPT;
+  (exact || row.key.kind == PK_CALLS ? value.calls : value.count) = count.samples;
+  if (exact) value.exact_ns = count.ns;
+  if (row.key.kind == PK_WAIT && waits_.locks && row.key.futex) {
+    if (const auto lock = as_lock(profile, key)) profile.add(*lock, value);
+  }
+  if (row.key.kind != PK_WAIT || waits_.kept) profile.add(key, value);
 }
 
 void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of_others) {
@@ -368,7 +316,6 @@ void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of
   std::vector<FrameId> stack;
   for (const auto& [row, count] : rows) {
     const pk_key& key = row.key;
-    const bool exact = key.kind == PK_INTERRUPT;
     const bool calls = key.kind == PK_CALLS;
     RowNames::Told told = names_.tell(profile, row, selected);
     if (key.kind == PK_WAIT && told.served_other) continue;  // whoever is not asked for may wait
@@ -376,6 +323,7 @@ void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of
     if (!told.served_other || stacks_of_others) {
       if (key.kind != PK_IDLING)
         for (const FrameId f : told.kernel) stack.push_back(move_frame(f));
+      if (is_of_device(key)) stack.push_back(pseudo(devices_.of(key)));
       if (key.kind != PK_USER && !calls) stack.push_back(pseudo(told.source));
       if (!told.served_other && has_user_stack(key)) {
         if (key.kind == PK_SOFTIRQ && key.syscall != PK_NO_SYSCALL)
@@ -386,11 +334,7 @@ void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of
     told.key.stack = profile.stack(stack);
     if (is_blocked(key)) told.key.wakeup = wakeups_.tell(profile, key.waker, move_frame);
     told.key.client = calls_.tell(profile, told.key.client, key.client, move_frame);
-    SampleValue value;
-    (exact || calls ? value.calls : value.count) = count.samples;
-    value.ns = count.ns;
-    if (exact) value.exact_ns = count.ns;
-    profile.add(told.key, value);
+    tell(profile, row, told.key, count);
   }
   clients_.tell_requests(profile, selected);
   timeline_.finish(profile,

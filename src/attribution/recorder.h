@@ -26,7 +26,8 @@
 #include "attribution/scale.h"
 #include "attribution/stacks.h"
 #include "attribution/timeline.h"
-#include "attribution/wakeups.h"
+#include "attribution/usage/usage.h"
+#include "attribution/waits/wakeups.h"
 #include "kernel/counted.h"
 #include "model/profile.h"
 #include "process/processes.h"
@@ -47,6 +48,11 @@ struct RecorderLimits {
   size_t cells = 65536;           // of the timeline; see shorten_timeline()
 };
 
+struct RecordedWaits {
+  bool kept = true;   // as waits
+  bool locks = false; // those for locks of programs, as such
+};
+
 class Recorder {
  public:
   Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& processes,
@@ -60,6 +66,8 @@ class Recorder {
   void know_clients(std::span<const pk_client> table) { clients_.know(table); }
   // Where waits are counted: who ended them is asked there.
   [[nodiscard]] Wakeups& wakeups() { return wakeups_; }
+  // Locks of programs are told by waits. Those may be wanted for that alone.
+  void want(const RecordedWaits& waits) { waits_ = waits; }
   // A timeline is kept from here on, of slots of `slot_ns`: what is added is in this one, or in
   // equal parts in so many from this one on.
   void begin_slot(uint32_t slot, uint32_t slots, uint64_t slot_ns) {
@@ -104,6 +112,7 @@ class Recorder {
   using Counts = std::unordered_map<Row, pk_count, RowHash>;
 
   void count(const Row& row, const pk_count& count);
+  void tell(Profile& profile, const Row& row, const SampleKey& key, const pk_count& count) const;
   void charge(const Row& row, uint64_t samples, std::span<const Parties::Share> parties,
               std::span<const uint64_t> ns, bool voted);
   void charge_many(std::span<const std::pair<Row, pk_count>> rows,
@@ -133,6 +142,8 @@ class Recorder {
   Counts objects_;  // those for an object whose owner is not known yet
   RowNames names_;
   Timeline timeline_;
+  DeviceNames devices_;
+  RecordedWaits waits_;
   Scale scale_;
   size_t with_stack_ = 0;       // of rows_
   uint64_t idle_ahead_ns_ = 0;  // in profiles already, and still to come in tables

@@ -18,10 +18,21 @@ struct Row {
   }
 };
 
+// Whether it is CPU time, or calls: what the ledger sums and the timeline shows.
+inline bool is_of_cpu(const pk_key& key) {
+  return key.kind != PK_WAIT && key.kind != PK_USAGE;
+}
+
+// Whether key.device is a disk's or a network interface's.
+inline bool is_of_device(const pk_key& key) {
+  return key.kind == PK_USAGE && key.usage <= PK_NET_DROPPED;
+}
+
 // Whether key.kstack names a stack; of what is measured by entry and exit, and of calls, it is a
 // function.
 inline bool has_kernel_stack(const pk_key& key) {
-  return key.kstack && key.kind != PK_INTERRUPT && key.kind != PK_MEASURED && key.kind != PK_CALLS;
+  return key.kstack && key.kind != PK_INTERRUPT && key.kind != PK_MEASURED &&
+         key.kind != PK_CALLS && !is_of_device(key);
 }
 
 // Whether key.ustack names one; of a piece of work it is its function, of a call where it came

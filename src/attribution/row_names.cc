@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "attribution/sources.h"
+#include "attribution/usage/usage.h"
 #include "attribution/waits/kinds.h"
 #include "model/source.h"
 
@@ -29,8 +30,8 @@ constexpr ptrdiff_t telling_frames = 4;  // the outermost ones, that may tell a 
 Row RowNames::without_stacks(const Row& row) {
   Row to = row;
   if (has_user_stack(row.key)) to.key.ustack = 0;
-  // What was waited for is told by the kernel's stack.
-  if (has_kernel_stack(row.key) && row.key.kind != PK_WAIT) {
+  // What was waited for, or what memory is for, is told by the kernel's stack.
+  if (has_kernel_stack(row.key) && is_of_cpu(row.key)) {
     const bool tells_source = row.key.kind == PK_OWN && row.key.syscall == PK_NO_SYSCALL;
     to.key.kstack = tells_source ? stacks_.outermost(row.key.kstack, telling_frames) : 0;
   }
@@ -57,10 +58,15 @@ std::string RowNames::function_name(FrameId frame) const {
   return std::string(name.substr(0, name.find('.')));  // x.isra.0 is a part of x
 }
 
-std::string RowNames::wait_source(const pk_key& key, Frames kernel) const {
+std::vector<std::string_view> RowNames::functions_on(Frames kernel) const {
   std::vector<std::string_view> functions;
   functions.reserve(kernel.size());
   for (const FrameId frame : kernel) functions.push_back(stacks_.function(frame));
+  return functions;
+}
+
+std::string RowNames::wait_source(const pk_key& key, Frames kernel) const {
+  const auto functions = functions_on(kernel);
   const pk_waker* waker = is_blocked(key) ? wakeups_.at(key.waker) : nullptr;
   return "wait:" + std::string(wait_kind({.part = static_cast<pk_wait_part>(key.wait_part),
                                           .functions = functions,
@@ -88,6 +94,8 @@ std::string RowNames::source_of(const pk_key& key, const Label& ran_on, Frames k
       return std::string(counted_calls);
     case PK_WAIT:
       return wait_source(key, kernel);
+    case PK_USAGE:
+      return usage_source(key, functions_on(kernel));
     default:
       break;
   }
@@ -161,12 +169,14 @@ std::vector<FrameId> RowNames::functions_of(const pk_key& key) {
   return functions;
 }
 
-// Of a wait, for whom it was or who had the CPU.
+// Of a wait, for whom it was or who had the CPU; of a lock, who held it.
 Label RowNames::label_of_ran_on(const pk_key& key) const {
   if (is_blocked(key)) return wakeups_.waited_for(key.waker);
   if (key.ran_on >> 32) return processes_.label_of(key.ran_on);
   if (key.kind == PK_WAIT && !key.ran_on)
     return {.kind = LabelKind::unclaimed, .reason = "forgotten"};
+  if (key.kind == PK_USAGE && key.usage == PK_LOCK_WAITED && !key.ran_on)
+    return {.kind = LabelKind::unclaimed, .reason = std::string(reason_name(PK_UNTRACKED))};
   return {.kind = key.ran_on == PK_IDLE   ? LabelKind::idle
                   : key.ran_on == PK_HOST ? LabelKind::steal
                                           : LabelKind::kernel};
@@ -183,11 +193,12 @@ RowNames::Told RowNames::tell(Profile& profile, const Row& row, const Selected& 
   told.functions = functions_of(key);
   told.kernel = function_only ? Frames(told.functions) : stacks_.kernel(key.kstack);
   if (key.kind == PK_WAIT) told.kernel = from_scheduler_on(stacks_, told.kernel);
+  if (key.kind == PK_USAGE) told.kernel = behind_programs(stacks_, told.kernel);
   told.served_other =
       key.served_kind == PK_SERVED_LABEL && is_process(key.served) && !selected(key.served);
   // Kernel threads are of no target, but what runs on them may be for one.
   const bool ran_other =
-      key.kind != PK_WAIT && is_process(key.ran_on) && !ran.kthread && !selected(key.ran_on);
+      is_of_cpu(key) && is_process(key.ran_on) && !ran.kthread && !selected(key.ran_on);
   told.key.ran_on = profile.label(ran_other ? other_label : ran);
   told.key.served =
       told.served_other ? profile.label(other_label) : served_label(profile, key, ran, told.kernel);
@@ -196,6 +207,7 @@ RowNames::Told RowNames::tell(Profile& profile, const Row& row, const Selected& 
   told.key.basis = static_cast<Basis>(key.basis);
   const bool to_process = key.served_kind == PK_SERVED_LABEL && is_process(key.served);
   if (key.kind == PK_WAIT) told.key.resource = Resource::wait;
+  if (key.kind == PK_USAGE) told.key.resource = resource_of(key);
   told.key.thread =
       ran_other || is_blocked(key) ? 0 : name_thread(profile, told.key.ran_on, key.ran_on);
   if (to_process && !told.served_other) {

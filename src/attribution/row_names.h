@@ -12,7 +12,7 @@
 #include "attribution/interrupts.h"
 #include "attribution/row.h"
 #include "attribution/stacks.h"
-#include "attribution/wakeups.h"
+#include "attribution/waits/wakeups.h"
 #include "model/profile.h"
 #include "process/processes.h"
 
@@ -43,6 +43,7 @@ class RowNames {
 
  private:
   std::string source_of(const pk_key& key, const Label& ran_on, Frames kernel);
+  [[nodiscard]] std::vector<std::string_view> functions_on(Frames kernel) const;
   std::string wait_source(const pk_key& key, Frames kernel) const;
   [[nodiscard]] Label label_of_ran_on(const pk_key& key) const;
   std::string interrupt_source(const pk_key& key, Frames kernel);

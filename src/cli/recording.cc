@@ -27,14 +27,23 @@ bool is_told(const RecordingOptions& o) {
   return !o.quiet && isatty(STDERR_FILENO);
 }
 
+constexpr std::array usage_of = {std::pair(Resource::lock, uint32_t{PK_USAGE_LOCK}),
+                                 std::pair(Resource::disk, uint32_t{PK_USAGE_DISK}),
+                                 std::pair(Resource::net, uint32_t{PK_USAGE_NET}),
+                                 std::pair(Resource::memory, uint32_t{PK_USAGE_MEMORY})};
+
 // What the options say together.
 void settle(RecordingOptions& o, const CommandLine& line) {
   o.record.budget = o.budget_percent / 100;
   o.record.hooks = !o.sample_only;
   if (o.clients || o.client_ports)
     o.record.clients = PK_CLIENTS_WANTED | (o.client_ports ? uint32_t{PK_CLIENTS_PORTS} : 0U);
-  for (const std::string& name : o.resources)
-    o.record.waits |= name == to_string(Resource::wait) || name == "all";
+  for (const std::string& name : o.resources) {
+    const bool all = name == "all";
+    o.record.waits |= all || name == to_string(Resource::wait);
+    for (const auto& [resource, wanted] : usage_of)
+      if (all || name == to_string(resource)) o.record.usage |= wanted;
+  }
   Target& t = o.record.target;
   t.command = line.command;
   t.all = o.all || (t.pids.empty() && t.cgroup.empty() && t.command.empty());
@@ -119,10 +128,11 @@ void add_recording_options(ArgParser& parser, RecordingOptions& o) {
 void add_resources_option(ArgParser& parser, RecordingOptions& o) {
   parser
       .add("--resource", o.resources,
-           "What is recorded besides CPU time: wait, what threads wait for off the CPU")
+           "What is recorded besides CPU time: wait (what threads wait for off the CPU), lock, disk, "
+           "net, memory; all")
       .separated_by(',')
       .type("NAME[,NAME...]")
-      .one_of({"cpu", "wait", "all"});
+      .one_of({"cpu", "wait", "lock", "disk", "net", "memory", "all"});
 }
 
 void add_user_option(ArgParser& parser, std::string& user) {

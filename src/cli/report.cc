@@ -28,7 +28,8 @@
   view(tree) \
   view(calls) \
   view(clients) \
-  view(waits)
+  view(waits) \
+  view(usage)
 // clang-format on
 
 namespace pkprof {
@@ -94,14 +95,20 @@ std::string disagreement(const Options& o, By by) {
   return "";
 }
 
+// The ledger is of CPU time: what other resources have instead are views of their own.
+std::string_view view_of(const Options& o) {
+  if (o.view != "ledger" || o.resource == to_string(Resource::cpu)) return o.view;
+  return o.resource == to_string(Resource::wait) ? "waits" : "usage";
+}
+
 int show(const Options& o) {
   By by = by_from_string(o.by).value_or(By::pid);
   if (const std::string wrong = disagreement(o, by); !wrong.empty())
     return complain(wrong, exit_usage);
-  // The ledger is of CPU time: what waiting has instead is its own view.
-  const bool waits = o.resource == to_string(Resource::wait) && o.view == "ledger";
-  const std::string_view view_name = waits ? "waits" : std::string_view(o.view);
-  auto profile = view_name == "waits" ? read_profile(o.file) : read_resource(o.file, o.resource);
+  const std::string_view view_name = view_of(o);
+  // Those look for resources by themselves.
+  const bool whole = view_name == "waits" || (view_name == "usage" && o.view == view_name);
+  auto profile = whole ? read_profile(o.file) : read_resource(o.file, o.resource);
   if (!profile) return complain(profile.error().message, exit_failure);
   if (!o.html.empty()) return write_page(o, *profile);
   by = charge_as_asked(*profile, by);

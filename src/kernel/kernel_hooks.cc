@@ -51,7 +51,8 @@ bool KernelHooks::is_asked_for(const Need& need) const {
            (h.group != HookGroup::measure || options.measure) &&
            (h.group != HookGroup::calls || options.calls.any()) &&
            (h.group != HookGroup::clients || options.clients) &&
-           (h.group != HookGroup::waits || options.waits);
+           (h.group != HookGroup::waits || options.waits) &&
+           (h.group != HookGroup::usage || options.usage & h.usage);
   });
 }
 

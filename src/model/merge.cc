@@ -136,6 +136,11 @@ Profile rekeyed(const Profile& profile, const NewKey& new_key) {
   return copy(profile, {}, new_key);
 }
 
+Resource resource_of(const Profile& profile) {
+  if (profile.samples().empty() || has_resource(profile, Resource::cpu)) return Resource::cpu;
+  return profile.samples().front().key.resource;
+}
+
 bool has_resource(const Profile& profile, Resource resource) {
   return std::ranges::any_of(profile.samples(), [resource](const Profile::Sample& sample) {
     return sample.key.resource == resource;

@@ -25,6 +25,8 @@ using NameOfFrame = std::function<std::optional<std::string>(const Frame&)>;
 using NewKey = std::function<void(Profile& to, SampleKey& key)>;
 [[nodiscard]] Profile rekeyed(const Profile& profile, const NewKey& new_key);
 
+// CPU time where it has any, or nothing at all; else what its first sample is of.
+[[nodiscard]] Resource resource_of(const Profile& profile);
 [[nodiscard]] bool has_resource(const Profile& profile, Resource resource);
 // The same recording, of one of its resources alone.
 [[nodiscard]] Profile of_resource(Profile profile, Resource resource);

@@ -22,7 +22,8 @@ constexpr std::array<std::string_view, label_kind_count> label_kind_names = {
     "process", "kernel", "idle", "other", "unclaimed", "steal", "remote"};
 constexpr std::array<std::string_view, client_rule_count> client_rule_names = {
     "none", "taken", "replied", "woken", "asked", "shared"};
-constexpr std::array<std::string_view, every_resource.size()> resource_names = {"cpu", "wait"};
+constexpr std::array<std::string_view, every_resource.size()> resource_names = {
+    "cpu", "wait", "lock", "disk", "net", "memory"};
 constexpr std::array<std::string_view, 3> frame_kind_names = {"user", "kernel", "pseudo"};
 
 template <typename Enum, size_t n>

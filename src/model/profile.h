@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Profile: CPU time, or waiting, by (ran-on, served, source, basis, stack). Everything that
+// The Profile: CPU time, or what is used of another resource, by (ran-on, served, source, basis, stack). Everything that
 // reports and exports is a function of a Profile; nothing here knows of a live kernel.
 //
 // Tables (labels, mappings, frames, stacks, strings) are interned and append-only; samples refer
@@ -85,8 +85,17 @@ struct Label {
 enum class Resource : uint8_t {
   cpu = 0,  // SampleValue::ns is CPU time
   wait,     // it is time off the CPU, and SampleValue::count waits, about
+  lock,     // it is time that locks were waited for
+  disk,     // it is bytes, and SampleValue::exact_ns time at the disk
+  net,      // it is bytes, and SampleValue::count packets
+  memory,   // it is bytes
 };
-inline constexpr std::array every_resource = {Resource::cpu, Resource::wait};
+inline constexpr std::array every_resource = {Resource::cpu,  Resource::wait, Resource::lock,
+                                              Resource::disk, Resource::net,  Resource::memory};
+// Whether SampleValue::ns is bytes.
+[[nodiscard]] constexpr bool is_in_bytes(Resource resource) {
+  return resource >= Resource::disk;
+}
 [[nodiscard]] std::string_view to_string(Resource resource);
 [[nodiscard]] std::optional<Resource> resource_from_string(std::string_view name);
 
@@ -159,8 +168,8 @@ struct Wakeup {
 
 // What a sample is counted under. `stack` is leaf first.
 struct SampleKey {
-  LabelId ran_on = 0;   // of a wait: for whom it was, or who had the CPU
-  LabelId served = 0;   // of a wait: who waited
+  LabelId ran_on = 0;   // of a wait: for whom it was, or who had the CPU; of a lock: who held it
+  LabelId served = 0;   // of a wait: who waited; of other resources: who used them
   StringId source = 0;  // "user", "syscall:read", "fault", "softirq:NET_RX", "irq:...", ...
   Basis basis = Basis::own;
   StackId stack = 0;    // stack 0 is the empty stack
@@ -176,8 +185,8 @@ struct SampleKey {
 
 struct SampleValue {
   uint64_t count = 0;     // samples
-  uint64_t ns = 0;        // CPU time these samples stand for
-  uint64_t exact_ns = 0;  // CPU time measured by entry and exit, where it was
+  uint64_t ns = 0;        // CPU time these samples stand for; of other resources see Resource
+  uint64_t exact_ns = 0;  // time measured by entry and exit, where it was
   uint64_t calls = 0;     // calls counted, where they were
   SampleValue& operator+=(const SampleValue& o);
   auto operator<=>(const SampleValue&) const = default;

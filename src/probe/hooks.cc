@@ -78,6 +78,15 @@ constexpr Need wait_ends = {
     "who ends a wait is not known, nor when: waits for a CPU are part of it"};
 constexpr Need wait_stacks = {"waits: the waiting thread's stack",
                               "what a thread waited for is not known"};
+constexpr Need disk_usage = {"resources: disks", "bytes and times of disks are not known"};
+constexpr Need net_usage = {"resources: networks", "bytes of networks are not known"};
+constexpr Need net_again = {"resources: what is sent again", "what TCP sends again is not known"};
+constexpr Need net_drops = {"resources: what is dropped", "dropped packets are not known"};
+constexpr Need memory_usage = {"resources: memory", "who takes memory is not known"};
+constexpr Need reclaim_usage = {"resources: memory that is reclaimed",
+                                "because of whom memory is reclaimed is not known"};
+constexpr Need lock_usage = {"resources: the kernel's locks",
+                             "waiting for locks of the kernel is not known"};
 constexpr Need names = {"processes: that name themselves",
                         "a process that names itself may be shown by the name that it had before"};
 constexpr Need coming_back = {
@@ -88,6 +97,8 @@ constexpr Need coming_back = {
 // table. Those of calls need what the others have noted, so they come last. A hook that is alone
 // with its need has that in its own line: {"pk_program", {"sources: of what", "what is lost"}, …}.
 constexpr Hook hooks[] = {
+    {"pk_net_comes", net_usage, "netif_receive_skb", 1, false, 0, HookGroup::usage, {},
+     PK_USAGE_NET},
     {"pk_netif_receive_skb", packets, "netif_receive_skb", 1, false, 0, HookGroup::work,
      PK_REST_PACKETS},
     {"pk_napi_gro_receive", drivers, "napi_gro_receive_entry", 1, false, 0, HookGroup::work},
@@ -165,6 +176,23 @@ constexpr Hook hooks[] = {
     {"pk_wait_ends", wait_ends, "sched_waking", 1, false, 0, HookGroup::waits},
     {"pk_wait_over", wait_stacks, "sched_exit_tp", 1, false, 0, HookGroup::waits},
     {"pk_wait_over_by_function", wait_stacks, "schedule", 0, true, 1, HookGroup::waits},
+    {"pk_net_goes", net_usage, "net_dev_queue", 1, false, 0, HookGroup::usage, {}, PK_USAGE_NET},
+    {"pk_net_goes_again", net_again, "tcp_retransmit_skb", 2, false, 0, HookGroup::usage, {},
+     PK_USAGE_NET},
+    {"pk_net_drops_rx", net_drops, "kfree_skb", 4, false, 0, HookGroup::usage, {}, PK_USAGE_NET},
+    {"pk_net_drops", net_drops, "kfree_skb", 3, false, 1, HookGroup::usage, {}, PK_USAGE_NET},
+    {"pk_disk_begins", disk_usage, "block_rq_issue", 1, false, 0, HookGroup::usage, {},
+     PK_USAGE_DISK},
+    {"pk_disk_ends", disk_usage, "block_rq_complete", 3, false, 0, HookGroup::usage, {},
+     PK_USAGE_DISK},
+    {"pk_memory_taken", memory_usage, "mm_page_alloc", 2, false, 0, HookGroup::usage, {},
+     PK_USAGE_MEMORY},
+    {"pk_memory_reclaimed", reclaim_usage, "mm_vmscan_lru_shrink_inactive", 3, false, 0,
+     HookGroup::usage, {}, PK_USAGE_MEMORY},
+    {"pk_lock_wanted", lock_usage, "contention_begin", 2, false, 0, HookGroup::usage, {},
+     PK_USAGE_LOCK},
+    {"pk_lock_had", lock_usage, "contention_end", 1, false, 0, HookGroup::usage, {},
+     PK_USAGE_LOCK},
     {"pk_calls_softirq_entry", all_calls, "softirq_entry", 1, false, 0, HookGroup::calls},
     {"pk_calls_softirq_exit", all_calls, "softirq_exit", 1, false, 0, HookGroup::calls},
     {"pk_calls_packet", all_calls, "netif_receive_skb", 1, false, 0, HookGroup::calls},

@@ -27,6 +27,7 @@ enum class HookGroup : uint8_t {
   calls = PK_HOOKS_CALLS,
   clients = PK_HOOKS_CLIENTS,
   waits = PK_HOOKS_WAITS,
+  usage = PK_HOOKS_USAGE,
 };
 inline constexpr size_t hook_groups = PK_HOOK_GROUPS;
 
@@ -45,6 +46,7 @@ struct Hook {
   uint8_t way;          // of meeting the need: hooks of one way go together
   HookGroup group;
   pk_rest rest = pk_rest{};  // with which it rests while nothing needs it
+  uint32_t usage = 0;        // enum pk_usage_wanted: the resource that it is of
 };
 
 // In the order of the hooks.

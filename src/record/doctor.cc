@@ -108,6 +108,7 @@ void record_briefly(Diagnosis& d, const KernelFacts& facts, const KernelSymbols*
   options.measure = options.mappings = options.unwind = true;
   options.clients = PK_CLIENTS_WANTED;
   options.waits = true;
+  options.usage = UINT32_MAX;
   options.calls = find_call_facilities(facts);
   auto loaded = LoadedKernel::load(facts, options);
   const KnownFunctions functions = symbols ? find_functions(*symbols) : KnownFunctions{};

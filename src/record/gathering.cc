@@ -38,7 +38,8 @@ Gathering::Gathering(Prepared& prepared, const RecordOptions& options, Course& c
       processes_(user_symbols_, options.threads),
       recorder_(prepared.symbols ? &*prepared.symbols : nullptr, user_symbols_, processes_) {
   if (options.clients) recorder_.know_clients(kernel_.clients());
-  if (options.waits)
+  recorder_.want({.kept = options.waits, .locks = (options.usage & PK_USAGE_LOCK) != 0});
+  if (options.counts_waits())
     recorder_.wakeups().ask([this](uint64_t number) { return kernel_.waits().waker(number); },
                             [this](uint64_t object) { return main_party_of(object); });
   recorder_.fetch_stacks_by([this](uint64_t number) { return fetch_stack(number); });
@@ -192,7 +193,7 @@ Profile Gathering::make_profile() {
 }
 
 Result<Profile> Gathering::cut() {
-  if (options_.waits) kernel_.waits().count_ongoing();
+  if (options_.counts_waits()) kernel_.waits().count_ongoing();
   if (auto r = drain(); !r) return std::unexpected(r.error());
   return make_profile();
 }

@@ -61,7 +61,8 @@ Result<std::unique_ptr<Prepared>> prepare(RecordOptions& options) {
                          .mappings = true,
                          .unwind = !options.measure && !std::getenv("PKPROF_NO_UNWIND"),
                          .clients = options.clients,
-                         .waits = options.waits};
+                         .waits = options.counts_waits(),
+                         .usage = options.usage};
   if (options.calls) {
     side.calls = find_call_facilities(*facts);
     if (!side.calls.any()) return fail("counting calls: " + side.calls.refused);

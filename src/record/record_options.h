@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/profile.h"
+#include "pkprof/user_abi.h"
 #include "process/targets.h"
 #include "record/control.h"
 
@@ -40,6 +41,9 @@ struct RecordOptions {
   bool threads = false;  // label threads as well as processes
   uint32_t clients = 0;  // charge servers' time to their clients, too: enum pk_clients_wanted
   bool waits = false;    // threads' waits are counted, too (--resource wait)
+  uint32_t usage = 0;    // other resources: enum pk_usage_wanted (--resource disk, ...)
+  // Locks of programs are told by waits.
+  [[nodiscard]] bool counts_waits() const { return waits || usage & PK_USAGE_LOCK; }
   bool hooks = true;     // false: sampler alone (for benchmarks of the hooks' cost)
   // Of processes that are not wanted by name, too: what the kernel did for them.
   bool stacks_of_others = false;

@@ -56,6 +56,20 @@ std::string duration_text(uint64_t ns) {
   return std::to_string(ns) + " ns";
 }
 
+std::string amount_text(Resource of, uint64_t amount) {
+  if (!is_in_bytes(of)) return duration_text(amount);
+  constexpr double kilo = 1024;
+  auto value = static_cast<double>(amount);
+  const char* unit = nullptr;
+  for (const char* const larger : {"KiB", "MiB", "GiB", "TiB"}) {
+    if (value < kilo) break;
+    value /= kilo;
+    unit = larger;
+  }
+  constexpr double three_digits = 100;
+  return unit ? decimal(value, value < three_digits ? 1 : 0) + " " + unit : std::to_string(amount) + " B";
+}
+
 std::string share_text(double share) {
   const double percent = 100 * share;
   if (percent < 9.95) return decimal(percent, 1) + " %";
@@ -83,7 +97,7 @@ Busy busy_time(const Profile& profile, const ReportOptions& options) {
             .cpus = profile.meta.cpus,
             .duration_ns = profile.meta.duration_ns,
             .watched = watched_share(profile.meta),
-            .waited = !has_resource(profile, Resource::cpu) && !profile.samples().empty()};
+            .of = resource_of(profile)};
   for (const auto& [key, value] : profile.samples()) {
     const LabelKind kind = profile.labels()[key.served].kind;
     if (is_busy(profile, key, options))
@@ -96,14 +110,14 @@ Busy busy_time(const Profile& profile, const ReportOptions& options) {
       busy.left_out_ns += value.ns;
   }
   const uint64_t sampled = busy.busy_ns + busy.idle_ns + busy.steal_ns + busy.left_out_ns;
-  if (sampled < busy.cpu_ns && !busy.waited) busy.unsampled_ns = busy.cpu_ns - sampled;
+  if (sampled < busy.cpu_ns && busy.of == Resource::cpu) busy.unsampled_ns = busy.cpu_ns - sampled;
   return busy;
 }
 
 std::string busy_line(const Busy& busy, const ReportOptions& options) {
-  std::string line = duration_text(busy.busy_ns) + " shown";
+  std::string line = amount_text(busy.of, busy.busy_ns) + " shown";
   const auto add = [&](uint64_t ns, const char* what) {
-    if (ns != 0) line += " + " + duration_text(ns) + " " + what;
+    if (ns != 0) line += " + " + amount_text(busy.of, ns) + " " + what;
   };
   add(busy.idle_ns, "idle");
   add(busy.steal_ns, "steal");
@@ -111,10 +125,9 @@ std::string busy_line(const Busy& busy, const ReportOptions& options) {
   add(busy.unsampled_ns, "unsampled");
   std::string whole = "= " + std::to_string(busy.cpus) +
                       (options.unicode ? " CPUs × " : " CPUs x ") + duration_text(busy.duration_ns);
-  if (busy.waited) {
+  if (busy.of == Resource::wait)
     line = duration_text(busy.busy_ns) + " of waiting shown, of all threads,";
-    whole = "in " + duration_text(busy.duration_ns);
-  }
+  if (busy.of != Resource::cpu) whole = "in " + duration_text(busy.duration_ns);
   const bool fits = line.size() + 1 + display_width(whole) <= options.width;
   std::string text = options.style.dim(line + (fits ? " " : "\n  ") + whole) + "\n";
   if (const std::string watched = watched_text(busy.watched); !watched.empty())

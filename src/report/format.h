@@ -23,6 +23,8 @@ namespace pkprof {
 [[nodiscard]] std::string seconds(uint64_t ns, int digits);
 [[nodiscard]] int digits_of_seconds(uint64_t whole);
 [[nodiscard]] std::string duration_text(uint64_t ns);  // "10.0 s", "18.2 ms", "950 us", "12 ns"
+// "4.2 MiB", "812 B", or a duration where the resource is no bytes.
+[[nodiscard]] std::string amount_text(Resource of, uint64_t amount);
 
 // "31 %" of a share of 0.31; what is below 1 never reads "100 %".
 [[nodiscard]] std::string share_text(double share);
@@ -47,7 +49,7 @@ struct Busy {
   uint32_t cpus = 0;  // cpu_ns is so many times duration_ns
   uint64_t duration_ns = 0;
   double watched = 1;   // share of that time
-  bool waited = false;  // it is time off the CPU, of all threads together, and sums to no CPU time
+  Resource of = Resource::cpu;  // of others it sums to no CPU time
 };
 [[nodiscard]] Busy busy_time(const Profile& profile, const ReportOptions& options);
 // "4.0 s shown + 15.9 s idle + ... = 2 CPUs x 10.0 s" with a newline; where not all of the time was

@@ -14,6 +14,15 @@ Json party_of(const Label& label) {
 
 }  // namespace
 
+Json party_json(const Profile& profile, By by, const Group& group) {
+  if (group.kind == GroupKind::special)
+    return group.label == left_out ? "OTHER" : profile.labels()[group.label].name();
+  const Label& label = profile.labels()[group.label];
+  if (by == By::pid && label.kind == LabelKind::process)
+    return {{"pid", label.pid}, {"comm", label.comm}};
+  return group_title(profile, by, group);
+}
+
 Json for_clients(const Profile& profile, const Server& server) {
   Json clients = Json::array();
   for (const ClientRow& row : server.clients) {

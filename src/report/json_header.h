@@ -21,6 +21,9 @@ using Json = nlohmann::ordered_json;
 // What a server did for its clients, one by one.
 [[nodiscard]] Json for_clients(const Profile& profile, const Server& server);
 
+// A row's group: {"pid", "comm"}, or what it is called.
+[[nodiscard]] Json party_json(const Profile& profile, By by, const Group& group);
+
 // One line of ASCII, with a newline. Invalid UTF-8 becomes U+FFFD.
 [[nodiscard]] std::string json_line(const Json& object);
 

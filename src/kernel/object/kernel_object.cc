@@ -60,6 +60,7 @@ void KernelObject::choose(const KernelFacts& facts) {
     if (hook.group == HookGroup::calls && !options.calls.any()) continue;
     if (hook.group == HookGroup::clients && !options.clients) continue;
     if (hook.group == HookGroup::waits && !options.waits) continue;
+    if (hook.group == HookGroup::usage && !(options.usage & hook.usage)) continue;
     if (ways.try_emplace(hook.need.name, hook.way).first->second == hook.way)
       hooks.push_back(&hook);
   }
@@ -138,6 +139,19 @@ void KernelObject::tell_waits() {
   bpf_map__set_max_entries(s->maps.wakers, PK_KEPT_WAKERS);
 }
 
+void KernelObject::tell_usage() {
+  pkprof_bpf* s = skeleton.get();
+  const auto want = [this](bpf_map* map, uint32_t which) {
+    bpf_map__set_autocreate(map, (options.usage & which) != 0);
+  };
+  want(s->maps.usage_scratch, UINT32_MAX);
+  want(s->maps.at_disk, PK_USAGE_DISK);
+  want(s->maps.contenders, PK_USAGE_LOCK);
+  want(s->maps.spinners, PK_USAGE_LOCK);
+  if (options.usage & PK_USAGE_DISK) bpf_map__set_max_entries(s->maps.at_disk, PK_DISK_REQUESTS);
+  if (options.usage & PK_USAGE_LOCK) bpf_map__set_max_entries(s->maps.contenders, PK_CONTENDERS);
+}
+
 void KernelObject::tell_facts(const KernelFacts& facts) {
   auto& config = skeleton->rodata->config;
   config.runqueues = facts.percpu_offset("runqueues");
@@ -192,6 +206,7 @@ Result<> KernelObject::try_to_load(const KernelFacts& facts, const TablePair& co
   s->rodata->config.pid_namespace = *numbers;
   tell_clients();
   tell_waits();
+  tell_usage();
   if (options.calls.any()) {
     bpf_map__set_max_entries(s->maps.calls, cpus * PK_CALL_SLOTS);
     bpf_map__set_max_entries(s->maps.waiting_calls, cpus);
@@ -255,6 +270,7 @@ Result<> KernelObject::open_pinned(const std::string& dir, const KernelFacts& fa
   tell_mappings();
   tell_clients();
   tell_waits();
+  tell_usage();
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, skeleton->obj) {
     if (!bpf_map__autocreate(map)) continue;

@@ -88,6 +88,7 @@ class KernelObject {
   void tell_mappings();
   void tell_clients();
   void tell_waits();
+  void tell_usage();
   void tell_facts(const KernelFacts& facts);
   [[nodiscard]] bool is_wanted(const bpf_program* program) const;
 };

@@ -27,6 +27,7 @@ struct KernelSideOptions {
   bool unwind = false;    // and tables are made of the files that those have mapped
   uint32_t clients = 0;   // servers' time is charged to their clients: enum pk_clients_wanted
   bool waits = false;     // threads' waits are counted, too
+  uint32_t usage = 0;     // what is used of other resources: enum pk_usage_wanted
   DeboxMemory debox;      // where DeBox is on
   CallFacilities calls;   // by which calls of functions are to be counted, if they are
 };

@@ -88,6 +88,15 @@ inline constexpr std::array value_types = {
     ValueType{Resource::cpu, "calls", "count", &SampleValue::calls},
     ValueType{Resource::wait, "waits", "count", &SampleValue::count},
     ValueType{Resource::wait, "wait", "nanoseconds", &SampleValue::ns},
+    ValueType{Resource::lock, "contentions", "count", &SampleValue::count},
+    ValueType{Resource::lock, "lock", "nanoseconds", &SampleValue::ns},
+    ValueType{Resource::disk, "requests", "count", &SampleValue::count},
+    ValueType{Resource::disk, "disk", "bytes", &SampleValue::ns},
+    ValueType{Resource::disk, "disk_time", "nanoseconds", &SampleValue::exact_ns},
+    ValueType{Resource::net, "packets", "count", &SampleValue::count},
+    ValueType{Resource::net, "net", "bytes", &SampleValue::ns},
+    ValueType{Resource::memory, "allocations", "count", &SampleValue::count},
+    ValueType{Resource::memory, "memory", "bytes", &SampleValue::ns},
 };
 
 // The function of the one frame that stands for an empty stack.

@@ -152,6 +152,7 @@ void FlatText::head() {
   const auto both = [&](const char* above, const char* below, size_t width) {
     return std::pair(pad_left(above, width), pad_left(below, width));
   };
+  const char* const unit = is_in_bytes(listing_.busy().of) ? "GB" : "seconds";
   std::string above;
   std::string below;
   const auto add = [&](const std::pair<std::string, std::string>& column) {
@@ -159,9 +160,9 @@ void FlatText::head() {
     below += column.second;
   };
   add(both("%  ", "time", 6));
-  add(both("cumulative", "seconds", time_width_ + 2));
-  add(both("self", "seconds", time_width_));
-  if (show_total_) add(both("total", "seconds", time_width_));
+  add(both("cumulative", unit, time_width_ + 2));
+  add(both("self", unit, time_width_));
+  if (show_total_) add(both("total", unit, time_width_));
   if (show_calls_) {
     add(both("", "calls", calls_width_));
     add(both("self", per_call.c_str(), 9));
@@ -169,7 +170,7 @@ void FlatText::head() {
   }
   below += "  " + (show_where_ ? pad_right("name", name_width_) + "  where" : "name");
   while (above.ends_with(' ')) above.pop_back();
-  out_ += "Flat profile: % time is of the " + duration_text(whole_) + " shown\n\n" +
+  out_ += "Flat profile: % time is of the " + amount_text(listing_.busy().of, whole_) + " shown\n\n" +
           options_.style.bold(above) + "\n" + options_.style.bold(below) + "\n";
 }
 

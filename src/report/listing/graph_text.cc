@@ -159,7 +159,7 @@ void GraphText::set_widths() {
 }
 
 void GraphText::head() {
-  out_ += "Call graph: % time is of the " + duration_text(whole_) + " shown\n\n";
+  out_ += "Call graph: % time is of the " + amount_text(listing_.busy().of, whole_) + " shown\n\n";
   const std::string called = pad_left("called", calls_width_ == 0 ? 8 : calls_width_ + 5);
   const size_t times = 2 * time_width_ + 2;
   out_ += options_.style.bold("index % time" + pad_left("self", time_width_) +

@@ -76,7 +76,7 @@ class TreeText {
 
   void print(Top& top) {
     line("", options_.style.bold(top.title) + "  " + percent(top.ns, whole_) + "%  " +
-                 duration_text(top.ns));
+                 amount_text(busy_.of, top.ns));
     tree_ = builder_.build(top.times);
     branches(0, "");
     out_ += "\n";

@@ -4,23 +4,11 @@
 #include "report/waits/waits_text.h"
 
 namespace pkprof {
-namespace {
-
-Json name_of(const Profile& profile, By by, const Group& group) {
-  const Label& label = profile.labels()[group.label];
-  if (group.kind == GroupKind::special) return label.name();
-  if (by == By::pid && label.kind == LabelKind::process)
-    return {{"pid", label.pid}, {"comm", label.comm}};
-  return group_title(profile, by, group);
-}
-
-}  // namespace
-
 std::string waits_json(const Profile& profile, const ReportOptions& options) {
   Json report = json_header(profile, "pkprof.waits/1", options.by);
   const Waits waits = waits_of(profile, options.by, options.pids);
   const auto name = [&](GroupId id) {
-    return name_of(profile, options.by, waits.groups.all()[id]);
+    return party_json(profile, options.by, waits.groups.all()[id]);
   };
   Json& rows = report["waits"] = Json::array();
   for (const Waiting& row : waits.rows) {

@@ -16,6 +16,8 @@ namespace pkprof {
 
 // What a stack that was taken in the scheduler has from there on, without our own program's frames.
 [[nodiscard]] Stacks::Frames from_scheduler_on(const Stacks& stacks, Stacks::Frames frames);
+// And of another resource's: from what the tracepoint is in on.
+[[nodiscard]] Stacks::Frames behind_programs(const Stacks& stacks, Stacks::Frames frames);
 
 class Wakeups {
  public:

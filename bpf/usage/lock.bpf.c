@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Locks of the kernel: how long threads wait for them, and who held them as the wait began. Mutexes and
+ * semaphores say whom they belong to; spinning locks do not.
+ */
+#include "core/hook.bpf.h"
+#include "usage/usage.bpf.h"
+
+#include <bpf/bpf_tracing.h>
+
+enum { PK_LOCK_PERIOD = 1000000 };
+
+/* A wait for a lock: a thread's, or, of one that spins with interrupts or preemption off, a CPU's. */
+struct pk_contender {
+	__u64 lock; /* 0: none */
+	__u64 since;
+	__u64 holder; /* label; 0: not known */
+	__u32 thread;
+	__u32 flags; /* enum pk_lock_flags */
+};
+
+struct contenders_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* PK_CONTENDERS where it is wanted */
+	__type(key, __u32);
+	__type(value, struct pk_contender);
+};
+
+struct spinners_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PK_LEVELS);
+	__type(key, __u32);
+	__type(value, struct pk_contender);
+};
+
+struct contenders_map contenders SEC(".maps");
+struct spinners_map spinners SEC(".maps");
+
+static __always_inline bool pk_spins(__u32 flags)
+{
+	return (flags & (PK_LOCK_SPIN | PK_LOCK_MUTEX)) == PK_LOCK_SPIN;
+}
+
+static __always_inline struct pk_contender *pk_spinner(struct pk_cpu *c)
+{
+	__u32 level = pk_level(c);
+
+	return bpf_map_lookup_elem(&spinners, &level);
+}
+
+static __always_inline struct pk_contender *pk_contender_of(struct task_struct *task)
+{
+	__u32 place = task->pid & (PK_CONTENDERS - 1);
+
+	return bpf_map_lookup_elem(&contenders, &place);
+}
+
+/* Their words for the owner begin with the same: a task's address, with flags in its low bits. */
+static __always_inline __u64 pk_holder_of(__u64 lock, __u32 flags)
+{
+	__u64 owner = 0;
+	struct task_struct *task;
+
+	if (flags & PK_LOCK_MUTEX)
+		owner = BPF_CORE_READ((struct mutex *)lock, owner.counter);
+	else if (!(flags & (PK_LOCK_SPIN | PK_LOCK_PERCPU | PK_LOCK_RT)))
+		owner = BPF_CORE_READ((struct rw_semaphore *)lock, owner.counter);
+	task = (void *)(owner & ~7ULL);
+	if (!task)
+		return 0;
+	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+		return PK_KERNEL;
+	return pk_process_of_task((__u64)task);
+}
+
+SEC("?tp_btf/contention_begin")
+int BPF_PROG(pk_lock_wanted, void *lock, unsigned int flags)
+{
+	struct pk_cpu *c = pk_hook(PK_HOOKS_USAGE);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pk_contender *k;
+	__u64 plain;
+
+	if (!started)
+		return 0;
+	plain = pk_plain(c, lock);
+	k = pk_spins(flags) ? pk_spinner(c) : pk_contender_of(task);
+	if (!k)
+		return 0;
+	if (k->lock == plain && k->thread == (__u32)task->pid) {
+		k->flags = flags; /* a mutex: it has spun, and sleeps now */
+		return 0;
+	}
+	k->lock = plain;
+	k->thread = task->pid;
+	k->flags = flags;
+	k->holder = pk_holder_of(plain, flags);
+	k->since = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __noinline int pk_lock_waited(struct pk_cpu *c, void *ctx, __u64 ns, __u64 holder, __u32 flags)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 all = pk_stands_for(&c->usage.lock, ns, PK_LOCK_PERIOD);
+	struct pk_stack *stack;
+
+	if (!all)
+		return 0;
+	if (!pk_in_interrupt(c) && task->pid && !(task->flags & PF_KTHREAD))
+		return pk_used_here(ctx, PK_HOW(PK_LOCK_WAITED, flags), holder, all, pk_times(all, ns));
+	stack = pk_usage_memory(c);
+	if (!stack)
+		return 0;
+	return pk_used_by(c, PK_LOCK_WAITED, pk_usage_stack(c, ctx, stack), all, pk_times(all, ns),
+			  pk_party_now(c), PK_BASIS_SUBMITTER);
+}
+
+SEC("?tp_btf/contention_end")
+int BPF_PROG(pk_lock_had, void *lock)
+{
+	struct pk_cpu *c = pk_hook(PK_HOOKS_USAGE);
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 plain = pk_plain(c, lock), now;
+	struct pk_contender *k = pk_spinner(c);
+	__u64 since;
+
+	if (!k || k->lock != plain)
+		k = pk_contender_of(task);
+	if (!k || k->lock != plain || k->thread != (__u32)task->pid)
+		return 0;
+	k->lock = 0;
+	now = bpf_ktime_get_ns();
+	since = k->since;
+	if (!started || now <= since || since < started)
+		return 0;
+	return pk_lock_waited(c, ctx, now - since, k->holder, k->flags);
+}

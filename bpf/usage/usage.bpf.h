@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What is used of disks, networks and memory, and how long the kernel's locks are waited for
+ * (pkprof --resource disk,net,memory,lock). Charged as CPU time is: by the same labels, notes, votes
+ * and accounts.
+ */
+#ifndef PKPROF_USAGE_BPF_H
+#define PKPROF_USAGE_BPF_H
+
+#include "core/run.bpf.h"
+#include "process/served.bpf.h"
+#include "who/count.bpf.h"
+#include "who/party.bpf.h"
+
+/* The BPF stack is short. By pk_level(). */
+struct usage_scratch_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PK_LEVELS);
+	__type(key, __u32);
+	__type(value, struct pk_scratch);
+};
+
+extern struct usage_scratch_map usage_scratch SEC(".maps");
+
+static __always_inline void pk_begin_stratum(struct pk_strata *s, __u64 rest)
+{
+	__u64 point = bpf_get_prandom_u32() % (s->period ? s->period : 1);
+
+	s->left = rest + point;
+	s->rest = s->period - point;
+}
+
+/* Periods are longer where more would be kept than is to be. `least`: the shortest. */
+static __always_inline void pk_keeps_one(struct pk_strata *s, __u64 now, __u64 least)
+{
+	const __u64 often = 64, lasts = often * 1000000000 / PK_USES_EACH_SECOND;
+
+	if (++s->kept < often)
+		return;
+	if (now - s->kept_since < lasts && s->period < least << 24)
+		s->period *= 2;
+	else if (now - s->kept_since > 4 * lasts && s->period > least)
+		s->period /= 2;
+	s->kept_since = now;
+	s->kept = 0;
+}
+
+/* For how much this amount stands; 0: it is not kept. Interrupts in between cost a stratum at most. */
+static __always_inline __u64 pk_stands_for(struct pk_strata *s, __u64 amount, __u64 least)
+{
+	__u64 stands_for, left = amount;
+
+	if (unlikely(!s->period)) {
+		s->period = least;
+		pk_begin_stratum(s, 0);
+	}
+	if (amount >= s->period) {
+		pk_keeps_one(s, bpf_ktime_get_ns(), least);
+		return amount;
+	}
+	if (likely(left < s->left)) {
+		s->left -= left;
+		return 0;
+	}
+	left -= s->left;
+	stands_for = s->period;
+	pk_keeps_one(s, bpf_ktime_get_ns(), least);
+	pk_begin_stratum(s, s->rest);
+	s->left -= left < s->left ? left : s->left;
+	return stands_for;
+}
+
+/* How often something of this size was, if it stands for so much. */
+static __always_inline __u32 pk_times(__u64 stands_for, __u64 amount)
+{
+	return amount ? (stands_for + amount / 2) / amount : 1;
+}
+
+/* Used by a party. `where`: of a disk or an interface PK_DEVICE(), of memory the kernel stack. */
+static __always_inline int pk_used_by(struct pk_cpu *c, __u8 usage, __u64 where, __u64 amount, __u32 times,
+				      __u64 party, __u32 basis)
+{
+	struct pk_charge charge = {
+		.kstack = where,
+		.ns = amount,
+		.samples = times,
+		.kind = PK_USAGE,
+		.vec = usage,
+		.reason = PK_UNTRACKED,
+	};
+
+	return pk_charge_party(c, &charge, party, basis);
+}
+
+/* The current kernel stack's number. */
+static __noinline __u64 pk_usage_stack(struct pk_cpu *c, void *ctx, struct pk_stack *buf)
+{
+	long size;
+
+	if (!c || !buf)
+		return 0;
+	size = bpf_get_stack(ctx, buf->ip, sizeof(buf->ip), 0);
+	if (size <= 0)
+		return 0;
+	buf->depth = (__u64)size / sizeof(__u64);
+	return pk_keep_user_stack(c, buf);
+}
+
+static __always_inline struct pk_stack *pk_usage_memory(struct pk_cpu *c)
+{
+	__u32 level = pk_level(c);
+	struct pk_scratch *s = bpf_map_lookup_elem(&usage_scratch, &level);
+
+	return s ? &s->stack : NULL;
+}
+
+/* What is used, and of a lock which kind it is. */
+#define PK_HOW(usage, lock) ((usage) | (lock) << 8)
+#define PK_HOW_USAGE(how) ((how) & 0xff)
+#define PK_HOW_LOCK(how) ((how) >> 8)
+
+/*
+ * Used by the current thread, in its own context: with its stacks. `ctx` is the program's. `whose`: of a
+ * lock, who held it.
+ */
+static __noinline int pk_used_here(void *ctx, __u32 how, __u64 whose, __u64 amount, __u32 times)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pk_cpu *c = this_cpu();
+	struct pk_stack *stack = pk_usage_memory(c);
+	struct pk_key *key = pk_fresh_key();
+
+	if (!stack)
+		return 0;
+	key->served = pk_current_label(c, task);
+	key->ran_on = whose;
+	key->kind = PK_USAGE;
+	key->usage = PK_HOW_USAGE(how);
+	key->lock = PK_HOW_LOCK(how);
+	key->basis = PK_BASIS_OWN;
+	key->exec_id = task->self_exec_id;
+	pk_current_syscall(task, key);
+	key->kstack = pk_usage_stack(c, ctx, stack);
+	key->ustack = pk_user_stack(c, ctx, stack);
+	return pk_count(c, key, amount, times);
+}
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/usage/usage.h"
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "model/merge.h"
+
+namespace pkprof {
+namespace {
+
+// Of a source, "disk:read": "read".
+std::string_view way_of(std::string_view source) {
+  return source.substr(std::min(source.size(), source.find(':') + 1));
+}
+
+void add(Used& to, const SampleValue& value) {
+  to.amount += value.ns;
+  to.count += value.count;
+  to.time_ns += value.exact_ns;
+}
+
+void add(User& to, const std::string& way, const SampleValue& value) {
+  // The time in a queue is no time of the disk.
+  if (way != "queued") add(to.all, value);
+  add(to.ways[way], value);
+}
+
+}  // namespace
+
+Usage usage_of(const Profile& profile, Resource resource, By by, std::span<const uint32_t> pids) {
+  Usage usage{.groups = Groups(profile, by, pids), .resource = resource};
+  std::map<GroupId, User> all;
+  for (const auto& [key, value] : profile.samples()) {
+    if (key.resource != resource) continue;
+    const Label& label = profile.labels()[key.served];
+    if (!pids.empty() && !is_selected(label, pids)) continue;
+    User& user = all[usage.groups.of(key.served, key.served_thread)];
+    const std::string way(way_of(profile.text(key.source)));
+    add(user, way, value);
+    add(usage.total, way, value);
+    if (resource == Resource::lock)
+      user.holders[usage.groups.of(key.ran_on, key.thread, true)] += value.ns;
+  }
+  for (auto& [who, user] : all) {
+    user.who = who;
+    usage.rows.push_back(std::move(user));
+  }
+  std::ranges::stable_sort(usage.rows, std::greater(), [&](const User& row) {
+    const bool is_special = usage.groups.all()[row.who].kind == GroupKind::special;
+    return std::tuple(!is_special, row.all.amount, row.all.time_ns);
+  });
+  return usage;
+}
+
+std::vector<Resource> used_resources(const Profile& profile) {
+  std::vector<Resource> used;
+  for (const Resource one : every_resource)
+    if (one != Resource::cpu && one != Resource::wait && has_resource(profile, one))
+      used.push_back(one);
+  return used;
+}
+
+}  // namespace pkprof

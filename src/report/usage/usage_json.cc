@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/json_header.h"
+#include "report/usage/usage.h"
+#include "report/usage/usage_text.h"
+
+namespace pkprof {
+namespace {
+
+Json used_json(const Used& used, Resource resource) {
+  Json json{{is_in_bytes(resource) ? "bytes" : "ns", used.amount}, {"count", used.count}};
+  if (resource == Resource::disk) json["time_ns"] = used.time_ns;
+  return json;
+}
+
+Json user_json(const User& user, Resource resource) {
+  Json json = used_json(user.all, resource);
+  for (const auto& [way, used] : user.ways) json["ways"][way] = used_json(used, resource);
+  return json;
+}
+
+}  // namespace
+
+std::string usage_json(const Profile& profile, const ReportOptions& options) {
+  Json report = json_header(profile, "pkprof.usage/1", options.by);
+  Json& resources = report["resources"] = Json::object();
+  for (const Resource resource : used_resources(profile)) {
+    const Usage usage = usage_of(profile, resource, options.by, options.pids);
+    const auto name = [&](GroupId id) {
+      return party_json(profile, options.by, usage.groups.all()[id]);
+    };
+    Json& of = resources[std::string(to_string(resource))];
+    of["rows"] = Json::array();
+    for (const User& user : usage.rows) {
+      Json row = user_json(user, resource);
+      row["who"] = name(user.who);
+      for (const auto& [holder, ns] : user.holders)
+        row["holders"].push_back({{"who", name(holder)}, {"ns", ns}});
+      of["rows"].push_back(row);
+    }
+    of["total"] = user_json(usage.total, resource);
+  }
+  return json_line(report);
+}
+
+}  // namespace pkprof

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/usage/usage_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "model/merge.h"
+#include "report/clean.h"
+#include "report/degraded.h"
+#include "report/format.h"
+#include "report/usage/usage.h"
+#include "report/view.h"
+
+namespace pkprof {
+namespace {
+
+struct Words {
+  Resource resource;
+  const char* question;
+  const char* count;
+};
+constexpr std::array words = {
+    Words{Resource::lock, "Who waited for locks?", "WAITS"},
+    Words{Resource::disk, "For whom did the disks work?", "REQUESTS"},
+    Words{Resource::net, "For whom were packets?", "PACKETS"},
+    Words{Resource::memory, "For whom was memory taken?", "TIMES"},
+};
+
+std::string upper(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+class UsageTable {
+ public:
+  UsageTable(const Profile& profile, const ReportOptions& options, const Words& of)
+      : profile_(profile),
+        options_(options),
+        words_(of),
+        usage_(usage_of(profile, of.resource, options.by, options.pids)) {
+    choose_columns();
+  }
+
+  std::string run() {
+    line(options_.style.bold(words_.question));
+    std::string head = pad_right("PROCESS", name_width_);
+    for (const std::string& column : columns_) head += " " + pad_left(upper(column), number_width);
+    if (has_rest_) head += " " + pad_left("OTHER", number_width);
+    head += " " + pad_left("ALL", number_width) + " " + pad_left(words_.count, number_width);
+    if (is_disk()) {
+      head += " " + pad_left("AT DISK", number_width);
+      head += " " + pad_left("QUEUED", number_width);
+    }
+    line(options_.style.bold(head));
+    const size_t limit = options_.limit ? options_.limit : most_rows;
+    User rest;
+    size_t hidden = 0;
+    for (const User& row : usage_.rows) {
+      if (&row - usage_.rows.data() < static_cast<ptrdiff_t>(limit)) {
+        one(name_of(row.who), row);
+        continue;
+      }
+      ++hidden;
+      add(rest, row);
+    }
+    if (hidden) one("(" + std::to_string(hidden) + " more)", rest);
+    one("total", usage_.total);
+    tell_holders();
+    return out_;
+  }
+
+ private:
+  static constexpr size_t number_width = 9;
+  static constexpr size_t least_name = 16;
+  static constexpr size_t most_name = 32;
+  static constexpr size_t most_rows = 10;
+  static constexpr size_t most_holders = 3;
+  static constexpr uint64_t least_told = 20;  // of a waiter's waiting, one in so many
+
+  [[nodiscard]] bool is_disk() const { return usage_.resource == Resource::disk; }
+  static void add(Used& to, const Used& more) {
+    to.amount += more.amount;
+    to.count += more.count;
+    to.time_ns += more.time_ns;
+  }
+  static void add(User& to, const User& more) {
+    add(to.all, more.all);
+    for (const auto& [way, used] : more.ways) add(to.ways[way], used);
+  }
+  void line(std::string text) {
+    while (text.ends_with(' ')) text.pop_back();
+    out_ += text + "\n";
+  }
+  [[nodiscard]] std::string name_of(GroupId group) const {
+    const Group& g = usage_.groups.all()[group];
+    if (g.kind != GroupKind::special)
+      return party_name(profile_, options_.by, g, options_.unicode);
+    if (g.label == left_out) return "others";
+    const Label& label = profile_.labels()[g.label];
+    switch (label.kind) {
+      case LabelKind::kernel:
+        return "the kernel";
+      case LabelKind::other:
+        return "others";
+      case LabelKind::unclaimed:
+        return "unclaimed: " + label.reason;
+      default:
+        return clean(label.name(), options_.unicode);
+    }
+  }
+
+  // The largest, as many as there is room for; the rest is in one of its own.
+  void choose_columns() {
+    for (const auto& [way, used] : usage_.total.ways)
+      if (used.amount) columns_.push_back(way);
+    std::ranges::stable_sort(columns_, std::greater(),
+                             [&](const std::string& way) { return usage_.total.ways[way].amount; });
+    const size_t fixed = least_name + (is_disk() ? 4 : 2) * (number_width + 1);
+    const size_t room = options_.width > fixed ? options_.width - fixed : 0;
+    const size_t most = std::max<size_t>(room / (number_width + 1), 2);
+    has_rest_ = columns_.size() > most;
+    if (has_rest_) columns_.resize(most - 1);
+    const size_t numbers =
+        (columns_.size() + has_rest_ + (is_disk() ? 4 : 2)) * (number_width + 1);
+    name_width_ =
+        std::clamp(options_.width > numbers ? options_.width - numbers : 0, least_name, most_name);
+  }
+
+  [[nodiscard]] std::string cell(uint64_t amount) const {
+    return " " + pad_left(amount ? amount_text(usage_.resource, amount) : "-", number_width);
+  }
+
+  void one(const std::string& name, const User& row) {
+    std::string text = pad_right(fit(name, name_width_, options_.unicode), name_width_);
+    uint64_t rest = row.all.amount;
+    for (const std::string& column : columns_) {
+      const auto it = row.ways.find(column);
+      const uint64_t amount = it == row.ways.end() ? 0 : it->second.amount;
+      rest -= amount;
+      text += cell(amount);
+    }
+    if (has_rest_) text += cell(rest);
+    text += cell(row.all.amount) + " " + pad_left(std::to_string(row.all.count), number_width);
+    if (is_disk()) {
+      const auto queued = row.ways.find("queued");
+      const uint64_t ns = queued == row.ways.end() ? 0 : queued->second.time_ns;
+      for (const uint64_t time : {row.all.time_ns, ns})
+        text += " " + pad_left(time ? duration_text(time) : "-", number_width);
+    }
+    line(text);
+  }
+
+  // Of locks: who held them.
+  void tell_holders() {
+    for (const User& row : usage_.rows) {
+      if (&row - usage_.rows.data() >= static_cast<ptrdiff_t>(most_holders)) return;
+      std::vector<std::pair<GroupId, uint64_t>> holders(row.holders.begin(), row.holders.end());
+      std::ranges::stable_sort(holders, std::greater(), &std::pair<GroupId, uint64_t>::second);
+      std::string text;
+      for (const auto& [holder, ns] : holders) {
+        const Group& g = usage_.groups.all()[holder];
+        const bool known = g.kind != GroupKind::special;
+        if (!known || ns * least_told < row.all.amount) continue;
+        text += (text.empty() ? "  " + name_of(row.who) + " waited " : ", ") + duration_text(ns) +
+                " for " + (holder == row.who ? "itself" : name_of(holder));
+      }
+      if (!text.empty()) line(fit(text, options_.width, options_.unicode));
+    }
+  }
+
+  const Profile& profile_;
+  const ReportOptions& options_;
+  const Words& words_;
+  Usage usage_;
+  std::vector<std::string> columns_;
+  bool has_rest_ = false;
+  size_t name_width_ = least_name;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string usage_tables(const Profile& profile, const ReportOptions& options) {
+  std::string text;
+  for (const Words& of : words)
+    if (has_resource(profile, of.resource))
+      text += (text.empty() ? "" : "\n") + UsageTable(profile, options, of).run();
+  return text;
+}
+
+std::string usage_text(const Profile& profile, const ReportOptions& options) {
+  std::string text = usage_tables(profile, options);
+  if (text.empty())
+    text = "Nothing was used, or the recording was made without --resource lock,disk,net,memory\n";
+  return text + incomplete_text(profile, options);
+}
+
+extern const ReportView usage_view{"usage", usage_text, usage_json};
+
+}  // namespace pkprof
