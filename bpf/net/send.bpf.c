@@ -8,6 +8,19 @@
 
 #include <bpf/bpf_tracing.h>
 
+/*
+ * While a received packet is at hand this socket sends. One that the packet is not addressed to has its
+ * turn after it, in another softirq of the same run: its socket was in a process's hands, and put the
+ * packet aside.
+ */
+static __always_inline void pk_settle_sending(struct pk_cpu *c, __u64 object)
+{
+	if (c->wait.waits && object != *(volatile __u64 *)&c->wait.object)
+		pk_net_close(c);
+	else
+		pk_net_settle(c, object);
+}
+
 static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 {
 	struct pk_packet_info *info = pk_info(c);
@@ -23,7 +36,7 @@ static __noinline int pk_queue_slow(struct pk_cpu *c, __u64 skb, __u64 sk)
 	switch (c->hot.armed) {
 	case PK_PHASE_PACKET:
 		if (sk) {
-			pk_net_settle(c, pk_net_socket(c, sk));
+			pk_settle_sending(c, pk_net_socket(c, sk));
 		} else if (skb == c->wait.packet) {
 			/* Its receiver may be on this machine: then it brings the account there. */
 			pk_parse_packet(skb, false, info);

@@ -99,20 +99,43 @@ int BPF_PROG(pk_lock_wanted, void *lock, unsigned int flags)
 	return 0;
 }
 
-static __noinline int pk_lock_waited(struct pk_cpu *c, void *ctx, __u64 ns, __u64 holder, __u32 flags)
+/*
+ * The current thread has this lock: how long it waited, if that is kept; 0: it is not, or it did not wait.
+ * What else there is to say is left in c->usage. By itself, for the sake of 6.1's short stack.
+ */
+static __noinline __u64 pk_lock_ended(struct pk_cpu *c, __u64 lock)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 all = pk_stands_for(&c->usage.lock, ns, PK_LOCK_PERIOD);
-	struct pk_stack *stack;
+	struct pk_contender *k;
+	__u64 now, since, all;
 
-	if (!all)
+	if (!c)
 		return 0;
-	if (!pk_in_interrupt(c) && task->pid && !(task->flags & PF_KTHREAD))
-		return pk_used_here(ctx, PK_HOW(PK_LOCK_WAITED, flags), holder, all, pk_times(all, ns));
-	stack = pk_usage_memory(c);
+	k = pk_spinner(c);
+	if (!k || k->lock != lock)
+		k = pk_contender_of(task);
+	if (!k || k->lock != lock || k->thread != (__u32)task->pid)
+		return 0;
+	k->lock = 0;
+	since = k->since;
+	now = bpf_ktime_get_ns();
+	if (!started || now <= since || since < started)
+		return 0;
+	all = pk_stands_for(&c->usage.lock, now - since, PK_LOCK_PERIOD);
+	c->usage.lock_holder = k->holder;
+	c->usage.lock_flags = k->flags;
+	c->usage.lock_times = pk_times(all, now - since);
+	return all;
+}
+
+/* In an interrupt or a kernel thread: for whom that works. */
+static __noinline int pk_lock_elsewhere(struct pk_cpu *c, void *ctx, __u64 all)
+{
+	struct pk_stack *stack = pk_usage_memory(c);
+
 	if (!stack)
 		return 0;
-	return pk_used_by(c, PK_LOCK_WAITED, pk_usage_stack(c, ctx, stack), all, pk_times(all, ns),
+	return pk_used_by(c, PK_LOCK_WAITED, pk_usage_stack(c, ctx, stack), all, c->usage.lock_times,
 			  pk_party_now(c), PK_BASIS_SUBMITTER);
 }
 
@@ -120,19 +143,12 @@ SEC("?tp_btf/contention_end")
 int BPF_PROG(pk_lock_had, void *lock)
 {
 	struct pk_cpu *c = pk_hook(PK_HOOKS_USAGE);
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 plain = pk_plain(c, lock), now;
-	struct pk_contender *k = pk_spinner(c);
-	__u64 since;
+	__u64 all = pk_lock_ended(c, pk_plain(c, lock));
 
-	if (!k || k->lock != plain)
-		k = pk_contender_of(task);
-	if (!k || k->lock != plain || k->thread != (__u32)task->pid)
+	if (likely(!all))
 		return 0;
-	k->lock = 0;
-	now = bpf_ktime_get_ns();
-	since = k->since;
-	if (!started || now <= since || since < started)
-		return 0;
-	return pk_lock_waited(c, ctx, now - since, k->holder, k->flags);
+	if (pk_is_elsewhere(c))
+		return pk_lock_elsewhere(c, ctx, all);
+	return pk_used_here(ctx, PK_HOW(PK_LOCK_WAITED, c->usage.lock_flags), c->usage.lock_holder, all,
+			    c->usage.lock_times);
 }

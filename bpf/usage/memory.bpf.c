@@ -27,13 +27,6 @@ static __noinline int pk_memory_elsewhere(struct pk_cpu *c, void *ctx, __u64 byt
 			  PK_BASIS_SUBMITTER);
 }
 
-static __always_inline bool pk_is_elsewhere(struct pk_cpu *c)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	return pk_in_interrupt(c) || !task->pid || task->flags & PF_KTHREAD;
-}
-
 SEC("?tp_btf/mm_page_alloc")
 int BPF_PROG(pk_memory_taken, struct page *page, unsigned int order)
 {

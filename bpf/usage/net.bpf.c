@@ -63,7 +63,6 @@ int BPF_PROG(pk_net_comes, struct sk_buff *skb)
 	header = (__u64)skb->data - (__u64)skb->head - skb->mac_header;
 	if (!pk_keeps_packet(&c->usage.received, skb->len + (header < 256 ? header : 0), &kept))
 		return 0;
-	c->stats.needed_packets++;
 	return pk_net_came(c, pk_plain(c, skb), pk_interface_of(skb), kept.bytes, kept.packets);
 }
 
@@ -86,7 +85,6 @@ int BPF_PROG(pk_net_goes, struct sk_buff *skb)
 
 	if (!started || !pk_keeps_packet(&c->usage.sent, skb->len, &kept))
 		return 0;
-	c->stats.needed_sending++;
 	if (sk && !pk_in_interrupt(c) && !(bpf_get_current_task_btf()->flags & PF_KTHREAD))
 		return pk_used_by(c, PK_NET_SENT, pk_interface_of(skb), kept.bytes, kept.packets,
 				  pk_current_label(c, bpf_get_current_task_btf()), PK_BASIS_OWN);

@@ -66,6 +66,11 @@ static __always_inline __u64 pk_stands_for(struct pk_strata *s, __u64 amount, __
 	stands_for = s->period;
 	pk_keeps_one(s, bpf_ktime_get_ns(), least);
 	pk_begin_stratum(s, s->rest);
+	if (left >= s->left) { /* from one period's point to the next one's */
+		left -= s->left;
+		stands_for += s->period;
+		pk_begin_stratum(s, s->rest);
+	}
 	s->left -= left < s->left ? left : s->left;
 	return stands_for;
 }
@@ -112,6 +117,14 @@ static __always_inline struct pk_stack *pk_usage_memory(struct pk_cpu *c)
 	struct pk_scratch *s = bpf_map_lookup_elem(&usage_scratch, &level);
 
 	return s ? &s->stack : NULL;
+}
+
+/* In an interrupt or a thread of the kernel: what the current task is says nothing of whom it is for. */
+static __always_inline bool pk_is_elsewhere(struct pk_cpu *c)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return pk_in_interrupt(c) || !task->pid || task->flags & PF_KTHREAD;
 }
 
 /* What is used, and of a lock which kind it is. */

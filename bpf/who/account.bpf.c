@@ -163,8 +163,8 @@ int pk_hash(struct pk_cpu *c, __u64 object, struct pk_charge *charge)
 		struct pk_charge *last = &slot->charge[(used - 1) & 15];
 
 		if (used - 1 < PK_SLOT_CHARGES && last->kstack == charge->kstack &&
-		    last->ran_on == charge->ran_on && last->vec == charge->vec &&
-		    last->reason == charge->reason) {
+		    last->ran_on == charge->ran_on && last->kind == charge->kind &&
+		    last->vec == charge->vec && last->reason == charge->reason) {
 			last->ns += charge->ns;
 			last->samples += charge->samples;
 			slot_tags[index] = pk_slot_tag(object);

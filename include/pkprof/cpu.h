@@ -227,6 +227,9 @@ struct pk_cpu_usage {
 	struct pk_cpu_packets dropped;
 	struct pk_strata memory; /* bytes */
 	struct pk_strata lock;   /* ns */
+	__u64 lock_holder;       /* of the wait that ended last: label; 0: not known */
+	__u32 lock_flags;        /* enum pk_lock_flags */
+	__u32 lock_times;        /* how many it stands for */
 };
 
 /* A connection has just come to a listening socket; whoever is woken now, is for that. */

@@ -52,6 +52,7 @@ enum pk_disk_operation {
 	PK_DISK_WRITE = 1,
 	PK_DISK_FLUSH = 2,
 	PK_DISK_DISCARD = 3,
+	PK_DISK_WRITE_ZEROES = 9,
 };
 
 /*

@@ -67,11 +67,13 @@ std::vector<std::string_view> RowNames::functions_on(Frames kernel) const {
 
 std::string RowNames::wait_source(const pk_key& key, Frames kernel) const {
   const auto functions = functions_on(kernel);
+  const auto callers = functions_on(has_user_stack(key) ? stacks_.user(key.ustack) : Frames());
   const pk_waker* waker = is_blocked(key) ? wakeups_.at(key.waker) : nullptr;
   return "wait:" + std::string(wait_kind({.part = static_cast<pk_wait_part>(key.wait_part),
                                           .functions = functions,
                                           .futex = key.futex,
-                                          .waker = waker}));
+                                          .waker = waker,
+                                          .callers = callers}));
 }
 
 std::string RowNames::source_of(const pk_key& key, const Label& ran_on, Frames kernel) {

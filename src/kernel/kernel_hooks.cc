@@ -121,9 +121,9 @@ uint32_t KernelHooks::may_rest(uint32_t which) const {
   const bool named = is_attached("pk_tcp_probe") &&
                      (is_attached("pk_sk_data_ready") || is_attached("pk_sock_def_readable"));
   if (!named) which &= ~static_cast<uint32_t>(PK_REST_PACKETS);
+  // Whose packet wakes a thread, and whom the bytes of one are for, only they say.
+  if (object_.options.waits || object_.options.usage & PK_USAGE_NET) return 0;
   // Clients' messages are seen by those on sending and taking.
-  // Whose packet wakes a thread, only they say.
-  if (object_.options.waits) return 0;
   constexpr uint32_t with_clients = PK_REST_PACKETS | PK_REST_ARRIVALS;
   return which & (object_.options.clients ? with_clients : ~uint32_t{PK_REST_ARRIVALS});
 }

@@ -5,10 +5,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -54,9 +56,9 @@ uint64_t time_of(Call call) {
   return now_ns() - before - cpu_ns;
 }
 
-void say(int pid, int other, uint64_t waited_ns) {
-  std::printf("{\"pid\":%d,\"other\":%d,\"waited_ns\":%llu}\n", pid, other,
-              static_cast<unsigned long long>(waited_ns));
+void say(int pid, int other, uint64_t waited_ns, uint64_t took_ns = 0) {
+  std::printf("{\"pid\":%d,\"other\":%d,\"waited_ns\":%llu,\"took_ns\":%llu}\n", pid, other,
+              static_cast<unsigned long long>(waited_ns), static_cast<unsigned long long>(took_ns));
   std::fflush(stdout);
 }
 
@@ -76,28 +78,84 @@ int sleep_mode() {
   return 0;
 }
 
-// One thread holds a lock for 4 ms of 5; the other wants it.
-int mutex_mode() {
-  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+// Nanoseconds ready and not running, as the kernel counts them.
+uint64_t run_delay() {
+  uint64_t ran = 0, delayed = 0;
+  std::ifstream("/proc/self/schedstat") >> ran >> delayed;
+  return delayed;
+}
+
+void stay_on(size_t cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+// One thread holds a lock for 4 ms of 5; the other wants it, on another CPU.
+template <typename Hold, typename Want, typename Unlock>
+int lock_mode(Hold hold, Want want, Unlock unlock) {
   uint64_t waited = 0;
   const uint64_t end = now_ns() + lasts;
   {
     std::jthread holder([&] {
+      stay_on(0);
       while (now_ns() < end) {
-        pthread_mutex_lock(&lock);
+        hold();
         burn(4 * ms);
-        pthread_mutex_unlock(&lock);
+        unlock();
         sleep_ns(ms);
       }
     });
+    stay_on(1);
     sleep_ns(ms);
     while (now_ns() < end) {
-      waited += time_of([&] { pthread_mutex_lock(&lock); });
-      pthread_mutex_unlock(&lock);
+      const uint64_t delayed = run_delay();
+      const uint64_t off_cpu = time_of(want);
+      waited += off_cpu - std::min(off_cpu, run_delay() - delayed);  // for the lock, not for a CPU
+      unlock();
       burn(ms / 2);
     }
   }
   say(getpid(), getpid(), waited);
+  return 0;
+}
+
+int mutex_mode() {
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  const auto take = [&] { pthread_mutex_lock(&lock); };
+  return lock_mode(take, take, [&] { pthread_mutex_unlock(&lock); });
+}
+
+int rwlock_mode() {
+  pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+  return lock_mode([&] { pthread_rwlock_wrlock(&lock); }, [&] { pthread_rwlock_rdlock(&lock); },
+                   [&] { pthread_rwlock_unlock(&lock); });
+}
+
+// A child writes much to a file at a time, and its lock is the child's meanwhile. How long a write
+// of one byte takes beside that, and is off the CPU: of some of its spinning the kernel does not
+// say that it is for a lock.
+int inode_mode() {
+  constexpr size_t much = 64 << 20;
+  const int file = memfd_create("pk_wait", MFD_CLOEXEC);
+  const pid_t child = fork();
+  const uint64_t end = now_ns() + lasts;
+  if (child == 0) {
+    const std::vector<char> bytes(much);
+    while (now_ns() < end)
+      if (pwrite(file, bytes.data(), bytes.size(), 0) < 0) _exit(1);
+    _exit(0);
+  }
+  uint64_t took = 0, off_cpu = 0;
+  while (now_ns() + ms < end) {
+    const uint64_t before = now_ns();
+    off_cpu += time_of([&] { (void)!pwrite(file, "", 1, 0); });
+    took += now_ns() - before;
+    sleep_ns(ms);
+  }
+  say(getpid(), child, off_cpu, took);
+  waitpid(child, nullptr, 0);
   return 0;
 }
 
@@ -170,13 +228,6 @@ int tcp_mode() {
   return status;
 }
 
-// Nanoseconds ready and not running, as the kernel counts them.
-uint64_t run_delay() {
-  uint64_t ran = 0, delayed = 0;
-  std::ifstream("/proc/self/schedstat") >> ran >> delayed;
-  return delayed;
-}
-
 // Two on one CPU.
 int hogs_mode() {
   cpu_set_t one;
@@ -218,10 +269,12 @@ int main(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "";
   if (mode == "sleep") return sleep_mode();
   if (mode == "mutex") return mutex_mode();
+  if (mode == "rwlock") return rwlock_mode();
+  if (mode == "inode") return inode_mode();
   if (mode == "pipe") return pipe_mode();
   if (mode == "tcp") return tcp_mode();
   if (mode == "hogs") return hogs_mode();
   if (mode == "threads") return threads_mode();
-  std::fputs("usage: pk_wait sleep|mutex|pipe|tcp|hogs|threads\n", stderr);
+  std::fputs("usage: pk_wait sleep|mutex|rwlock|inode|pipe|tcp|hogs|threads\n", stderr);
   return 2;
 }

@@ -84,6 +84,7 @@ std::string_view disk_operation(uint8_t operation) {
     case PK_DISK_READ:
       return "disk:read";
     case PK_DISK_WRITE:
+    case PK_DISK_WRITE_ZEROES:
       return "disk:write";
     case PK_DISK_FLUSH:
       return "disk:flush";
@@ -170,8 +171,8 @@ const std::string& DeviceNames::of(const pk_key& key) {
   if (!fresh) return it->second;
   if (!is_disk) {
     char name[IF_NAMESIZE];
-    it->second = if_indextoname(number, name) ? std::string(name)
-                                              : "interface " + std::to_string(number);
+    it->second =
+        if_indextoname(number, name) ? std::string(name) : "interface " + std::to_string(number);
     return it->second;
   }
   constexpr uint32_t minor_bits = 20;

@@ -163,11 +163,27 @@ std::string_view kind_of_many(const pk_waker* waker) {
   return kind_of_message(waker);
 }
 
-// Libraries wait for conditions by FUTEX_WAIT_BITSET, and for locks by the others.
-std::string_view kind_of_futex(uint8_t futex, const pk_waker* waker) {
+// By the first of them: a condition's wait takes its mutex again, and a lock may be made of a
+// condition.
+constexpr std::array lock_calls = {"pthread_rwlock_",       "__pthread_rwlock_",
+                                   "pthread_mutex_",        "__pthread_mutex_",
+                                   "PyThread_acquire_lock", "std::sys::sync::mutex"};
+
+bool is_lock_call(std::span<const std::string_view> callers) {
+  constexpr size_t innermost = 6;
+  return std::ranges::any_of(
+      callers.first(std::min(callers.size(), innermost)), [](std::string_view function) {
+        return std::ranges::any_of(
+            lock_calls, [&](const char* prefix) { return function.starts_with(prefix); });
+      });
+}
+
+// Libraries wait for conditions by FUTEX_WAIT_BITSET, and for mutexes by the others. By either for
+// what else they have as locks.
+std::string_view kind_of_futex(const WaitClues& clues) {
   constexpr uint8_t wait_bitset = 1 + 9;
-  if (ended_by_timer(waker)) return "timer";
-  return futex == wait_bitset ? "event" : "lock";
+  if (ended_by_timer(clues.waker)) return "timer";
+  return clues.futex == wait_bitset && !is_lock_call(clues.callers) ? "event" : "lock";
 }
 
 }  // namespace
@@ -183,7 +199,7 @@ std::string_view wait_kind(const WaitClues& clues) {
     case Place::lock:
       return "lock";
     case Place::futex:
-      return kind_of_futex(clues.futex, clues.waker);
+      return kind_of_futex(clues);
     case Place::pipe:
       return "reply";
     case Place::socket:

@@ -23,10 +23,20 @@ void add(Used& to, const SampleValue& value) {
   to.time_ns += value.exact_ns;
 }
 
-void add(User& to, const std::string& way, const SampleValue& value) {
+void add(User& to, const std::string& way, const std::string& device, const SampleValue& value) {
   // The time in a queue is no time of the disk.
   if (way != "queued") add(to.all, value);
   add(to.ways[way], value);
+  if (!device.empty()) add(to.devices[device][way], value);
+}
+
+// The frame above its source.
+std::string device_of(const Profile& profile, const SampleKey& key) {
+  const std::span<const FrameId> stack = profile.frames_of(key.stack);
+  const bool has_device = key.resource == Resource::disk || key.resource == Resource::net;
+  return has_device && !stack.empty()
+             ? std::string(profile.text(profile.frames()[stack.front()].function))
+             : "";
 }
 
 }  // namespace
@@ -40,8 +50,9 @@ Usage usage_of(const Profile& profile, Resource resource, By by, std::span<const
     if (!pids.empty() && !is_selected(label, pids)) continue;
     User& user = all[usage.groups.of(key.served, key.served_thread)];
     const std::string way(way_of(profile.text(key.source)));
-    add(user, way, value);
-    add(usage.total, way, value);
+    const std::string device = device_of(profile, key);
+    add(user, way, device, value);
+    add(usage.total, way, device, value);
     if (resource == Resource::lock)
       user.holders[usage.groups.of(key.ran_on, key.thread, true)] += value.ns;
   }

@@ -24,7 +24,8 @@ struct User {
   GroupId who = 0;
   Used all;
   std::map<std::string, Used> ways;
-  std::map<GroupId, uint64_t> holders;  // of locks: ns by who held them
+  std::map<std::string, std::map<std::string, Used>> devices;  // of disks and networks: their ways
+  std::map<GroupId, uint64_t> holders;                         // of locks: ns by who held them
 };
 
 struct Usage {

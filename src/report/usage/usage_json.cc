@@ -15,6 +15,8 @@ Json used_json(const Used& used, Resource resource) {
 Json user_json(const User& user, Resource resource) {
   Json json = used_json(user.all, resource);
   for (const auto& [way, used] : user.ways) json["ways"][way] = used_json(used, resource);
+  for (const auto& [device, ways] : user.devices)
+    for (const auto& [way, used] : ways) json["devices"][device][way] = used_json(used, resource);
   return json;
 }
 

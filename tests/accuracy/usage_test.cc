@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes, packets and waiting for locks, against what the kernel and the programs say themselves. A
+// bystander uses the same resource a little, or none of it.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "scenario.h"
+#include "testdisk.h"
+
+namespace pkprof::accuracy {
+namespace {
+
+using live::Argv;
+using Json = nlohmann::json;
+using namespace std::chrono_literals;
+
+class UsageTest : public testing::Test {
+ protected:
+  void SetUp() override { live::skip_unless_able(); }
+
+  // Records the machine while this runs. "begin" and "end" are for what is read around that.
+  Json record(const std::string& resource, const std::string& script, const Argv& arguments = {}) {
+    Argv argv = {"record", "-a",   "-q", "--resource", resource, "--budget",         "100",
+                 "-o",     file(), "--", "bash",       "-c",     "cd $0; " + script, dir_.path()};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    const live::Finished done = live::run_pkprof(argv);
+    EXPECT_EQ(done.status, 0) << done.err;
+    out_ = done.out;
+    live::read_report(file());  // the ledger of CPU time sums beside it
+    const live::Finished report = live::run_pkprof({"report", file(), "--view", "usage", "--json"});
+    EXPECT_EQ(report.status, 0) << report.err;
+    const Json all = Json::parse(report.out)["resources"];
+    return all.contains(resource) ? all[resource] : Json{{"rows", Json::array()}};
+  }
+  [[nodiscard]] std::string file() const { return dir_.file("usage.pb.gz"); }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ifstream in(dir_.file(name));
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  // What the script said.
+  template <size_t n>
+  [[nodiscard]] std::array<int, n> pids() const {
+    std::array<int, n> all{};
+    std::istringstream in(out_);
+    for (int& pid : all) in >> pid;
+    EXPECT_FALSE(in.fail()) << out_;
+    return all;
+  }
+  // How much more the n-th number of a file's text is at the end than at the begin.
+  [[nodiscard]] double grown(size_t n) const {
+    double by = 0;
+    for (const auto& [name, sign] : {std::pair{"begin", -1.0}, {"end", 1.0}}) {
+      std::istringstream in(read(name));
+      std::string word;
+      for (size_t i = 0; i <= n; ++i) in >> word;
+      by += sign * std::stod(word);
+    }
+    return by;
+  }
+
+  static double number_at(const Json& row, const std::vector<std::string>& path) {
+    const Json* at = &row;
+    for (const std::string& key : path) {
+      if (!at->contains(key)) return 0;
+      at = &(*at)[key];
+    }
+    return at->get<double>();
+  }
+  // Of the processes for which it is true.
+  static double sum(const Json& of, const std::vector<std::string>& path,
+                    const std::function<bool(const Json& who)>& is_it) {
+    double all = 0;
+    for (const Json& row : of["rows"])
+      if (is_it(row["who"])) all += number_at(row, path);
+    return all;
+  }
+  static double of_pid(const Json& of, int pid, const std::vector<std::string>& path) {
+    return sum(of, path, [pid](const Json& who) { return who.is_object() && who["pid"] == pid; });
+  }
+  static void expect_near(double found, double truth, double percent, const char* what) {
+    std::printf("  %s: %.0f, truth %.0f (%+.2f %%)\n", what, found, truth,
+                100 * (found / truth - 1));
+    EXPECT_GT(truth, 0);
+    EXPECT_NEAR(found / truth, 1, percent / 100) << what;
+  }
+
+  live::TempDir dir_;
+  live::Turn turn_;
+  live::Stage stage_;
+  std::string out_;
+};
+
+class DiskUsageTest : public UsageTest {
+ protected:
+  void SetUp() override {
+    UsageTest::SetUp();
+    if (IsSkipped()) return;
+    auto disk = testnet::Disk::create({.direct = true});
+    if (!disk) GTEST_SKIP() << disk.error().message;
+    disk_.emplace(std::move(*disk));
+    struct stat info{};
+    ASSERT_EQ(stat(disk_->path("").c_str(), &info), 0);
+    device_ = "loop" + std::to_string(minor(info.st_dev));
+  }
+  int use(const char* name, const Argv& more) {
+    Argv argv = {"pk_disk", "--file", disk_->path(name)};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return stage_.start(nullptr, argv);
+  }
+  [[nodiscard]] std::string around(const std::string& script) const {
+    const std::string stat = "cat /sys/block/" + device_ + "/stat";
+    return stat + " >begin; " + script + "; " + stat + " >end";
+  }
+  [[nodiscard]] std::vector<std::string> at(const char* way, const char* value = "bytes") const {
+    return {"devices", device_, way, value};
+  }
+  static constexpr double sector = 512;
+
+  std::optional<testnet::Disk> disk_;
+  std::string device_;
+};
+
+// Sectors and requests of the kernel's own count, and whose they were.
+TEST_F(DiskUsageTest, TwoWritersAtThreeToOne) {
+  const int idle = use("idle", {"--mode", "write", "--rate", "0.01"});
+  const std::string write = testnet::sibling("pk_disk") + " --mode direct --seconds 4 --file ";
+  const Json disk = record("disk",
+                           around(write + "$1 --rate 60 >/dev/null & one=$!; " + write +
+                                  "$2 --rate 20 >/dev/null & other=$!; "
+                                  "wait; echo $one $other"),
+                           {disk_->path("one"), disk_->path("other")});
+  const auto [one, other] = pids<2>();
+  const double all = number_at(disk["total"], at("write"));
+  expect_near(all, sector * grown(6), 2, "bytes written");
+  const double ones = of_pid(disk, one, at("write"));
+  const double others = of_pid(disk, other, at("write"));
+  EXPECT_GE(ones + others, 0.95 * all);
+  EXPECT_LE(of_pid(disk, idle, at("write")), 0.01 * all);
+  expect_near(1000 * ones / others, 3000, 5, "ratio, x 1000");
+}
+
+TEST_F(DiskUsageTest, Reads) {
+  use("file", {"--mode", "write", "--sync-mb", "8"});
+  const int writer = use("other", {"--mode", "direct", "--rate", "0.01"});
+  std::this_thread::sleep_for(1s);
+  const std::string read = testnet::sibling("pk_disk") + " --mode read --seconds 3 --rate 80 ";
+  const Json disk =
+      record("disk", around(read + "--file $1 >/dev/null & wait; echo $!"), {disk_->path("file")});
+  const auto [reader] = pids<1>();
+  const double all = number_at(disk["total"], at("read"));
+  expect_near(all, sector * grown(2), 2, "bytes read");
+  EXPECT_GE(of_pid(disk, reader, at("read")), 0.99 * all);
+  EXPECT_EQ(of_pid(disk, writer, at("read")), 0);
+}
+
+// In the queue and at the disk, all requests together: what the kernel counts in ms.
+TEST_F(DiskUsageTest, Times) {
+  const std::string read =
+      testnet::sibling("pk_disk") + " --mode direct --seconds 3 --chunk-kb 4096 ";
+  const Json disk = record("disk", around(read + "--file $1 >/dev/null"), {disk_->path("file")});
+  const double at_disk = number_at(disk["total"], at("write", "time_ns"));
+  const double queued = number_at(disk["total"], at("queued", "time_ns"));
+  expect_near(at_disk + queued, 1e6 * (grown(3) + grown(7)), 5, "ns at the disk and queued");
+}
+
+// What was written through the page cache by two that are gone when it is flushed.
+TEST_F(DiskUsageTest, FlushedAfterBothHaveExited) {
+  const std::string write = "dd if=/dev/zero bs=1M status=none conv=notrunc ";
+  const Json disk = record("disk",
+                           around(write + "count=60 of=$1 & one=$!; " + write +
+                                  "count=20 of=$2 & other=$!; wait; "
+                                  "echo $one $other; sync -f $1"),
+                           {disk_->path("one"), disk_->path("other")});
+  const auto [one, other] = pids<2>();
+  const double all = number_at(disk["total"], at("write"));
+  expect_near(all, sector * grown(6), 2, "bytes written");
+  constexpr double mega = 1 << 20;
+  expect_near(of_pid(disk, one, at("write")), 60 * mega, 5, "of the first");
+  expect_near(of_pid(disk, other, at("write")), 20 * mega, 5, "of the second");
+}
+
+class NetUsageTest : public UsageTest {
+ protected:
+  // Loopback's own count is read around it.
+  Json record_around(const std::string& script) {
+    const std::string read = "grep lo: /proc/net/dev";
+    return record("net", read + " >begin; " + script + "; " + read + " >end");
+  }
+  static double on_loopback(const Json& row, const char* way, const char* value = "bytes") {
+    return number_at(row, {"devices", "lo", way, value});
+  }
+  static double of_pid(const Json& net, int pid, const char* way) {
+    return UsageTest::of_pid(net, pid, {"devices", "lo", way, "bytes"});
+  }
+  // The columns of /proc/net/dev, from "lo:".
+  enum : size_t { received_bytes = 1, received_packets = 2, sent_bytes = 9 };
+};
+
+TEST_F(NetUsageTest, DatagramsAtThreeToOne) {
+  std::vector<int> receivers;
+  for (const char* port : {"9501", "9502", "9503"})
+    receivers.push_back(stage_.start(nullptr, {"pk_udp", "recv", "--port", port}));
+  const std::string send = testnet::sibling("pk_udp") + " send --to 127.0.0.1 --size 1000 ";
+  const Json net = record_around(
+      send + "--port 9501 --pps 9000 --count 27000 >/dev/null & one=$!; " + send +
+      "--port 9502 --pps 3000 --count 9000 >/dev/null & other=$!; " + send +
+      "--port 9503 --pps 1 --count 3 >/dev/null & idle=$!; wait; echo $one $other $idle");
+  expect_near(on_loopback(net["total"], "received"), grown(received_bytes), 2, "bytes received");
+  expect_near(on_loopback(net["total"], "received", "count"), grown(received_packets), 2,
+              "packets received");
+  expect_near(on_loopback(net["total"], "sent"), grown(sent_bytes), 2, "bytes sent");
+  const auto senders = pids<3>();
+  const auto expect_of = [&](const char* way, const auto& pids) {
+    const double ones = of_pid(net, pids[0], way);
+    const double others = of_pid(net, pids[1], way);
+    expect_near(ones / others * 1000, 3000, 5, way);
+    EXPECT_GE(ones + others, 0.95 * on_loopback(net["total"], way));
+    EXPECT_LE(of_pid(net, pids[2], way), 0.01 * ones);
+  };
+  expect_of("received", receivers);
+  expect_of("sent", senders);
+}
+
+// One connection, whose segments the receiver takes in its own time, and acknowledges.
+TEST_F(NetUsageTest, AStream) {
+  const int server = stage_.start(nullptr, {"pk_tcp", "serve", "--port", "9504"});
+  const Json net =
+      record_around(testnet::sibling("pk_tcp") +
+                    " stream --to 127.0.0.1 --port 9504 --seconds 3 >/dev/null & wait; echo $!");
+  const auto [client] = pids<1>();
+  const double sent = on_loopback(net["total"], "sent");
+  expect_near(sent, grown(sent_bytes), 2, "bytes sent");
+  // What is sent is counted before it is cut into what the device takes.
+  expect_near(on_loopback(net["total"], "received", "count"), grown(received_packets), 2,
+              "packets received");
+  const double received = on_loopback(net["total"], "received");
+  expect_near(received, grown(received_bytes), 2, "bytes received");
+  EXPECT_GE(of_pid(net, client, "sent"), 0.95 * sent);
+  EXPECT_GE(of_pid(net, server, "received"), 0.95 * received);
+}
+
+// Memory of programs and of files, at 3:1, and of one that takes none.
+TEST_F(UsageTest, MemoryOfTwoAtThreeToOne) {
+  const int idle = stage_.start(nullptr, {"pk_hog"});
+  const std::string dd = "dd if=/dev/zero status=none ";
+  const Json memory = record("memory", dd + "of=/dev/null bs=240M count=1 & one=$!; " + dd +
+                                           "of=/dev/null bs=80M count=1 & other=$!; wait; " + dd +
+                                           "of=a bs=1M count=480 & file=$!; " + dd +
+                                           "of=b bs=1M count=160 & less=$!; wait; rm a b; "
+                                           "echo $one $other $file $less");
+  const auto [one, other, file, less] = pids<4>();
+  constexpr double mega = 1 << 20;
+  const std::vector<std::string> anonymous = {"ways", "anonymous", "bytes"};
+  const std::vector<std::string> cache = {"ways", "page cache", "bytes"};
+  expect_near(of_pid(memory, one, anonymous), 240 * mega, 5, "of the first");
+  expect_near(of_pid(memory, other, anonymous), 80 * mega, 5, "of the second");
+  const bool is_shared = of_pid(memory, file, cache) == 0;  // the directory is on a tmpfs
+  const std::vector<std::string>& files =
+      is_shared ? std::vector<std::string>{"ways", "shared memory", "bytes"} : cache;
+  expect_near(of_pid(memory, file, files), 480 * mega, 5, "of the file");
+  expect_near(of_pid(memory, less, files), 160 * mega, 5, "of the smaller file");
+  EXPECT_LE(of_pid(memory, idle, {"bytes"}), 0.01 * number_at(memory["total"], {"bytes"}));
+}
+
+class LockUsageTest : public UsageTest {
+ protected:
+  // What the mode says of itself, and what was recorded of it.
+  void run(const std::string& mode) {
+    lock_ = record("lock", "$1 " + mode, {testnet::sibling("pk_wait")});
+    truth_ = Json::parse(out_);
+  }
+  // By who held it; -1: by whoever did.
+  [[nodiscard]] double waited(const char* way, int holder = -1) const {
+    for (const Json& row : lock_["rows"]) {
+      if (!row["who"].is_object() || row["who"]["pid"] != truth_["pid"]) continue;
+      if (holder < 0) return number_at(row, {"ways", way, "ns"});
+      for (const Json& one : row["holders"])
+        if (one["who"].is_object() && one["who"]["pid"] == holder) return one["ns"].get<double>();
+    }
+    return 0;
+  }
+  [[nodiscard]] double truth() const { return truth_["waited_ns"].get<double>(); }
+  [[nodiscard]] int other() const { return truth_["other"].get<int>(); }
+
+  Json lock_;
+  Json truth_;
+};
+
+TEST_F(LockUsageTest, AMutexOfAProgram) {
+  PKPROF_NEEDS("waits: the waiting thread's stack");
+  run("mutex");
+  expect_near(waited("futex"), truth(), 5, "ns");
+  EXPECT_GE(waited("futex", other()), 0.95 * waited("futex"));
+}
+
+TEST_F(LockUsageTest, AReadWriteLockOfAProgram) {
+  PKPROF_NEEDS("waits: the waiting thread's stack");
+  run("rwlock");
+  expect_near(waited("futex"), truth(), 5, "ns");
+  EXPECT_GE(waited("futex", other()), 0.95 * waited("futex"));
+}
+
+// A semaphore of the kernel's.
+TEST_F(LockUsageTest, AFilesLock) {
+  PKPROF_NEEDS("resources: the kernel's locks");
+  run("inode");
+  const double took = truth_["took_ns"].get<double>();
+  std::printf("  ns: %.0f, between %.0f and %.0f\n", waited("rwsem:write"), truth(), took);
+  EXPECT_GE(waited("rwsem:write"), 0.98 * truth());
+  EXPECT_LE(waited("rwsem:write"), 1.02 * took);
+  EXPECT_GE(waited("rwsem:write", other()), 0.95 * waited("rwsem:write"));
+}
+
+}  // namespace
+}  // namespace pkprof::accuracy
