@@ -53,6 +53,8 @@ void add_by_option(ArgParser& parser, std::string& by);
 // --resource, of those that show a profile: one of its resources. And a profile of that alone.
 void add_resource_option(ArgParser& parser, std::string& resource);
 [[nodiscard]] Result<Profile> read_resource(const std::string& file, const std::string& resource);
+// The page has a view of waits beside those of CPU time: it is of both, unless one is asked for.
+[[nodiscard]] Result<Profile> read_for_page(const std::string& file, const std::string& resource);
 
 // --by, of those that list functions: of processes, or what servers did is their clients'.
 void add_charge_option(ArgParser& parser, std::string& by);

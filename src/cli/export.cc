@@ -24,7 +24,7 @@ struct Options {
 int write(Options o) {
   o.how.ran_on = o.of == "ran-on";
   o.how.input = o.file;
-  auto profile = read_resource(o.file, o.resource);
+  auto profile = (o.format == "html" ? read_for_page : read_resource)(o.file, o.resource);
   if (!profile) return complain(profile.error().message, exit_failure);
   charge_as_asked(*profile, by_from_string(o.by).value_or(By::pid));
   const auto text = export_format(o.format)->write(*profile, o.how);

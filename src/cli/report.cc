@@ -71,14 +71,6 @@ int show_histogram(const Options& o, const Profile& profile, const ReportOptions
   return print(text) ? 0 : exit_failure;
 }
 
-int write_page(const Options& o, const Profile& profile) {
-  const auto html = page_html(profile, std::filesystem::path(o.file).filename());
-  if (!html) return complain(html.error().message, exit_failure);
-  if (const auto written = write_file(o.html, *html); !written)
-    return complain(written.error().message, exit_failure);
-  return o.open ? open_in_browser(o.html) : 0;
-}
-
 // What is wrong with the options together; "" when nothing is.
 std::string disagreement(const Options& o, By by) {
   const HistogramOptions& h = o.histogram;
@@ -110,7 +102,6 @@ int show(const Options& o) {
   const bool whole = view_name == "waits" || (view_name == "usage" && o.view == view_name);
   auto profile = whole ? read_profile(o.file) : read_resource(o.file, o.resource);
   if (!profile) return complain(profile.error().message, exit_failure);
-  if (!o.html.empty()) return write_page(o, *profile);
   by = charge_as_asked(*profile, by);
   ReportOptions r = terminal_options();
   r.pids = o.pids;
@@ -121,6 +112,19 @@ int show(const Options& o) {
   if (o.view == "histogram") return show_histogram(o, *profile, r);
   const ReportView& view = **std::ranges::find(views, view_name, &ReportView::name);
   return print((o.json ? view.json : view.text)(*profile, r)) ? 0 : exit_failure;
+}
+
+int write_page(const Options& o) {
+  const By by = by_from_string(o.by).value_or(By::pid);
+  if (const std::string wrong = disagreement(o, by); !wrong.empty())
+    return complain(wrong, exit_usage);
+  const auto profile = read_for_page(o.file, o.resource);
+  if (!profile) return complain(profile.error().message, exit_failure);
+  const auto html = page_html(*profile, std::filesystem::path(o.file).filename());
+  if (!html) return complain(html.error().message, exit_failure);
+  if (const auto written = write_file(o.html, *html); !written)
+    return complain(written.error().message, exit_failure);
+  return o.open ? open_in_browser(o.html) : 0;
 }
 
 // "a, b or c".
@@ -157,6 +161,10 @@ Result<Profile> read_resource(const std::string& file, const std::string& resour
     return fail(file + ": it has nothing of " + resource + ", which `record --resource " +
                 resource + "` records");
   return of_resource(std::move(*profile), wanted);
+}
+
+Result<Profile> read_for_page(const std::string& file, const std::string& resource) {
+  return resource == to_string(Resource::cpu) ? read_profile(file) : read_resource(file, resource);
 }
 
 void add_charge_option(ArgParser& parser, std::string& by) {
@@ -200,7 +208,11 @@ void add_report(ArgParser& parser, CommandLine& line) {
   sub.add("--open", options->open, "With --html: show it in the browser");
   sub.examples({"pkprof report", "pkprof report before.pb.gz --view tree --pid 1234",
                 "pkprof report --html page.html --open"});
-  sub.when_used([options, &line] { line.action = [options] { return show(*options); }; });
+  sub.when_used([options, &line] {
+    line.action = [options] {
+      return options->html.empty() ? show(*options) : write_page(*options);
+    };
+  });
 }
 
 }  // namespace pkprof

@@ -22,7 +22,7 @@ struct Options {
 int run(const Options& o) {
   // The file may be a new one when the page is loaded again.
   const auto page = [&]() -> Result<std::string> {
-    const auto profile = read_resource(o.file, o.resource);
+    const auto profile = read_for_page(o.file, o.resource);
     if (!profile) return std::unexpected(profile.error());
     return page_html(*profile, std::filesystem::path(o.file).filename());
   };

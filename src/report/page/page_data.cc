@@ -2,13 +2,17 @@
 // Long tables are written by column: a name stands once, and equal numbers lie side by side.
 #include "report/page/page_data.h"
 
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "model/merge.h"
 #include "report/clean.h"
 #include "report/clients.h"
 #include "report/ledger.h"
 #include "report/page/page_stacks.h"
+#include "report/page/page_waits.h"
 
 namespace pkprof {
 namespace {
@@ -50,15 +54,8 @@ Json functions_to_json(const PageStacks& stacks) {
 }
 
 Json stacks_to_json(const PageStacks& stacks) {
-  Json parents = Json::array();
-  Json functions = Json::array();
-  for (size_t i = 0; i < stacks.nodes.size(); ++i) {
-    // How far back: small numbers, which pack well.
-    parents.push_back(i - stacks.nodes[i].parent);
-    functions.push_back(i ? stacks.nodes[i].function : 0);
-  }
   return {{"functions", functions_to_json(stacks)},
-          {"nodes", {{"up", std::move(parents)}, {"function", std::move(functions)}}},
+          {"nodes", nodes_to_json(stacks)},
           {"small", stacks.small_ns ? Json(stacks.small) : Json(nullptr)},
           {"small_ns", stacks.small_ns}};
 }
@@ -231,9 +228,24 @@ Json ledgers_to_json(const Profile& profile, bool clients) {
   return ledgers;
 }
 
+// Of several resources, the one that the ledger is of: CPU time, if it has any.
+std::optional<Profile> shown_alone(const Profile& profile) {
+  const auto& samples = profile.samples();
+  if (samples.empty()) return {};
+  const Resource shown =
+      has_resource(profile, Resource::cpu) ? Resource::cpu : samples.front().key.resource;
+  const bool alone = std::ranges::all_of(
+      samples, [shown](const Profile::Sample& sample) { return sample.key.resource == shown; });
+  return alone ? std::nullopt : std::optional(of_resource(profile, shown));
+}
+
 }  // namespace
 
-Json page_data(const Profile& profile, const std::string& name, bool ledgers) {
+Json page_data(const Profile& whole, const std::string& name, bool ledgers) {
+  const bool waits = ledgers && has_resource(whole, Resource::wait);
+  // Labels and functions have the same numbers in both.
+  const std::optional<Profile> part = shown_alone(whole);
+  const Profile& profile = part ? *part : whole;
   Json to = json_header(profile, "pkprof.page/1", By::pid);
   for (Json& sentence : to["degraded"]) sentence = clean(sentence.get<std::string>());
   to["file"] = clean(name);
@@ -251,6 +263,7 @@ Json page_data(const Profile& profile, const std::string& name, bool ledgers) {
   if (!ledgers) return to;
   to["ledgers"] = ledgers_to_json(profile, clients);
   if (clients) to["servers"] = servers_to_json(profile);
+  if (waits) to["waits"] = waits_to_json(whole);
   return to;
 }
 

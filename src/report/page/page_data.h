@@ -11,7 +11,8 @@
 
 namespace pkprof {
 
-// With `ledgers`, of a profile that is shown; without, of one that it is compared with.
-[[nodiscard]] Json page_data(const Profile& profile, const std::string& name, bool ledgers);
+// With `ledgers`, of a profile that is shown; without, of one that it is compared with. All but
+// "waits" is of CPU time, where the profile has any.
+[[nodiscard]] Json page_data(const Profile& whole, const std::string& name, bool ledgers);
 
 }  // namespace pkprof

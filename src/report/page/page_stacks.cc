@@ -44,7 +44,7 @@ class Samples {
          static_cast<uint64_t>(sample.basis) << 16 | static_cast<uint64_t>(sample.part) << 8 |
              uint64_t{sample.taken},
          static_cast<uint64_t>(sample.by_client.served) << 1 | uint64_t{sample.for_client},
-         uint64_t{sample.call}});
+         static_cast<uint64_t>(sample.call) << 32 | sample.waker_node, uint64_t{sample.waker}});
     const uint32_t found =
         index_.find(hash, [&](uint32_t i) { return samples_[i].is_like(sample); });
     if (found != IndexTable::none) {
@@ -69,6 +69,7 @@ std::vector<uint64_t> totals(const std::vector<PageNode>& nodes,
   for (const PageSample& sample : samples) {
     sums[sample.node] += sample.ns;
     if (sample.call) sums[sample.call] += sample.ns;
+    if (sample.waker_node) sums[sample.waker_node] += sample.ns;
   }
   for (size_t i = nodes.size(); i-- > 1;) sums[nodes[i].parent] += sums[i];
   return sums;
@@ -97,6 +98,7 @@ void sum_up_small(PageStacks& stacks, size_t most) {
   for (PageSample sample : stacks.samples) {
     sample.node = place_of[sample.node];
     sample.call = place_of[sample.call];
+    sample.waker_node = place_of[sample.waker_node];
     samples.add(sample);
   }
   stacks.nodes = kept.take();
@@ -115,7 +117,7 @@ bool PageSample::is_like(const PageSample& other) const {
   return ran_on == other.ran_on && served == other.served && source == other.source &&
          basis == other.basis && part == other.part && taken == other.taken &&
          for_client == other.for_client && by_client == other.by_client && call == other.call &&
-         node == other.node;
+         node == other.node && waker == other.waker && waker_node == other.waker_node;
 }
 
 PageStacks page_stacks(const Profile& profile, size_t most_nodes) {
@@ -139,6 +141,7 @@ PageStacks page_stacks(const Profile& profile, size_t most_nodes) {
     if (!is_working(profile.labels()[key.served].kind) || !value.ns) continue;
     const PageCharge charge{key.served, part_of(profile, key), is_taken(profile, key)};
     const LabelId client = profile.clients()[key.client].label;
+    const Wakeup& wakeup = profile.wakeups()[key.wakeup];
     samples.add({.ran_on = key.ran_on,
                  .served = charge.served,
                  .source = key.source,
@@ -149,6 +152,8 @@ PageStacks page_stacks(const Profile& profile, size_t most_nodes) {
                  .by_client = key.client ? charge_to_client(key, client) : charge,
                  .call = node_at(profile.clients()[key.client].call),
                  .node = node_at(key.stack),
+                 .waker = key.wakeup ? wakeup.label : not_woken,
+                 .waker_node = node_at(wakeup.stack),
                  .ns = value.ns});
   }
   stacks.nodes = tree.take();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stacks as the page draws them: one tree of calls for the whole profile, and the time at its nodes
 // by who ran, who was served, by what and why. A page is bounded, whatever the profile: calls that
-// took the least time are summed up under their callers, and it is said how much that may be.
+// took the least time are summed up under their callers, and it is said how much that may be. Of a
+// profile of waits, it is where threads waited, and where those were who woke them.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +29,8 @@ struct PageCharge {
   bool operator==(const PageCharge&) const = default;
 };
 
+inline constexpr LabelId not_woken = UINT32_MAX;
+
 struct PageSample {
   LabelId ran_on = 0;
   LabelId served = 0;
@@ -39,6 +42,8 @@ struct PageSample {
   PageCharge by_client;  // as charged_to_clients() has it; as above, unless `for_client`
   uint32_t call = 0;     // node of the client's own call, below which a server's is; 0: not known
   uint32_t node = 0;
+  LabelId waker = not_woken;  // of a wait: who ended it
+  uint32_t waker_node = 0;    // where it was then
   uint64_t ns = 0;
 
   [[nodiscard]] bool is_like(const PageSample& other) const;

@@ -12,10 +12,6 @@
 namespace pkprof {
 namespace {
 
-std::string_view kind_of(std::string_view source) {
-  return source.substr(std::min(source.size(), source.find(':') + 1));
-}
-
 struct Found {
   Waiting waiting;
   std::map<std::pair<std::string, GroupId>, WaitReason> reasons;
@@ -23,7 +19,7 @@ struct Found {
 
 void add_wait(const Profile& profile, Groups& groups, const Profile::Sample& sample, Found& found) {
   const auto& [key, value] = sample;
-  const std::string kind(kind_of(profile.text(key.source)));
+  const std::string kind(wait_kind(profile.text(key.source)));
   (is_idle_wait(kind) ? found.waiting.idle_ns : found.waiting.wait_ns) += value.ns;
   found.waiting.kinds[kind] += value.ns;
   const GroupId whom = groups.of(key.ran_on, key.thread, true);
@@ -39,6 +35,10 @@ void add_wait(const Profile& profile, Groups& groups, const Profile::Sample& sam
 }
 
 }  // namespace
+
+std::string_view wait_kind(std::string_view source) {
+  return source.substr(std::min(source.size(), source.find(':') + 1));
+}
 
 bool is_idle_wait(std::string_view kind) {
   return kind == "idle" || kind == "stopped";

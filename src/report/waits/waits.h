@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/profile.h"
@@ -37,6 +38,8 @@ struct Waits {
   std::vector<Waiting> rows;  // the longest first
 };
 
+// "disk" of "wait:disk".
+[[nodiscard]] std::string_view wait_kind(std::string_view source);
 // Whether a server waits by choice: for its next request, for a signal, for nothing in particular.
 [[nodiscard]] bool is_idle_wait(std::string_view kind);
 // Of a profile with all of its resources, which must outlive it.

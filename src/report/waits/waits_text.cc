@@ -14,6 +14,7 @@
 #include "report/degraded.h"
 #include "report/format.h"
 #include "report/view.h"
+#include "report/waits/wait_words.h"
 #include "report/waits/waits.h"
 
 namespace pkprof {
@@ -26,8 +27,6 @@ constexpr size_t most_rows = 20;
 constexpr size_t most_told = 5;      // waiters that are told in sentences, and reasons of each
 constexpr uint64_t least_told = 20;  // of a waiter's waiting, one in so many
 
-constexpr const char* kernel = "the kernel";
-
 // What is not in a column of its own is in the last one. Being idle has one in any case.
 constexpr const char* other = "OTHER";
 const std::map<std::string, const char*, std::less<>> column_of = {
@@ -35,22 +34,6 @@ const std::map<std::string, const char*, std::less<>> column_of = {
     {"memory", "DISK"},       {"reply", "REPLY"}, {"child", "REPLY"},
     {"lock", "LOCK"},         {"event", "EVENT"}, {"timer", "TIMER"}};
 constexpr std::array titles = {"RUNNABLE", "DISK", "REPLY", "LOCK", "EVENT", "TIMER", other};
-
-// What a reason is, with whom it names.
-std::string sentence_of(const std::string& kind, const std::string& whom, bool is_itself) {
-  const std::string by_whom = is_itself || whom == kernel ? "" : " (" + whom + ")";
-  if (kind == "runnable") return "ready to run behind " + (is_itself ? "itself" : whom);
-  if (kind == "disk") return "for the disk" + by_whom;
-  if (kind == "fault") return "for pages from the disk" + by_whom;
-  if (kind == "memory") return "for memory to be freed" + by_whom;
-  if (kind == "reply") return "for " + whom;
-  if (kind == "child") return "for its child" + by_whom;
-  if (kind == "lock") return is_itself ? "for a lock of its own threads" : "for a lock of " + whom;
-  if (kind == "event") return is_itself ? "for its own threads" : "for word of " + whom;
-  if (kind == "timer") return "for a timer of its own";
-  if (kind == "idle") return "for the next request" + by_whom;
-  return kind + by_whom;
-}
 
 class WaitsText {
  public:
@@ -81,18 +64,7 @@ class WaitsText {
     out_ += text + "\n";
   }
   [[nodiscard]] std::string name_of(GroupId group) const {
-    const Group& g = waits_.groups.all()[group];
-    if (g.kind == GroupKind::special) switch (profile_.labels()[g.label].kind) {
-        case LabelKind::kernel:
-          return kernel;
-        case LabelKind::idle:
-          return "an idle CPU that wakes up";
-        case LabelKind::unclaimed:
-          return "not known";
-        default:
-          break;
-      }
-    return party_name(profile_, options_.by, g, options_.unicode);
+    return wait_party(profile_, options_.by, waits_.groups.all()[group], options_.unicode);
   }
   [[nodiscard]] std::string_view shown_in(const std::string& kind) const {
     const auto it = column_of.find(kind);
@@ -174,7 +146,7 @@ class WaitsText {
 
   void tell(const Waiting& row, const WaitReason& reason) {
     std::string text = pad_left(duration_text(reason.ns), number_width + 2) + " " +
-                       sentence_of(reason.kind, name_of(reason.whom), reason.whom == row.who);
+                       wait_sentence(reason.kind, name_of(reason.whom), reason.whom == row.who);
     if (reason.count > 1)
       text += ", " + std::to_string(reason.count) + " times, " +
               duration_text(reason.ns / reason.count) + " each";

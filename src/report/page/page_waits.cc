@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/page/page_waits.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "model/merge.h"
+#include "model/source.h"
+#include "report/clean.h"
+#include "report/waits/wait_words.h"
+#include "report/waits/waits.h"
+
+namespace pkprof {
+namespace {
+
+// Where one waits there is less code than where one works.
+constexpr size_t most_wait_nodes = 50'000;
+
+// Strings by number, each once.
+class Words {
+ public:
+  size_t number(const std::string& word) {
+    const auto [it, fresh] = numbers_.try_emplace(word, all_.size());
+    if (fresh) all_.push_back(word);
+    return it->second;
+  }
+  Json take() { return std::move(all_); }
+
+ private:
+  std::unordered_map<std::string, size_t> numbers_;
+  Json all_ = Json::array();
+};
+
+struct Tables {
+  Words kinds;
+  Words sentences;
+};
+
+// Of those who had woken the waker, the ones that it was most of.
+std::pair<uint64_t, std::vector<GroupId>> longest_chain(const WaitReason& reason) {
+  std::pair<uint64_t, std::vector<GroupId>> longest;
+  for (const auto& [chain, ns] : reason.chains)
+    if (!chain.empty() && ns > longest.first) longest = {ns, chain};
+  return longest;
+}
+
+Json row_to_json(const Waiting& row, const std::vector<std::string>& names, Tables& tables) {
+  Json kinds = Json::array();
+  for (const auto& [kind, ns] : row.kinds) kinds.push_back({tables.kinds.number(clean(kind)), ns});
+  Json reasons = Json::array();
+  for (const WaitReason& reason : row.reasons) {
+    const std::string why =
+        wait_sentence(clean(reason.kind), names[reason.whom], reason.whom == row.who);
+    Json to = {tables.kinds.number(clean(reason.kind)), reason.whom, reason.ns, reason.count,
+               tables.sentences.number(why)};
+    if (const auto [ns, chain] = longest_chain(reason); ns) {
+      to.push_back(ns);
+      to.push_back(chain);
+    }
+    reasons.push_back(std::move(to));
+  }
+  return {{"who", row.who},      {"cpu", row.cpu_ns},         {"wait", row.wait_ns},
+          {"idle", row.idle_ns}, {"kinds", std::move(kinds)}, {"reasons", std::move(reasons)}};
+}
+
+Json table_to_json(const Profile& profile, By by, Tables& tables) {
+  const Waits waits = waits_of(profile, by, {});
+  std::vector<std::string> names;
+  Json groups = Json::array();
+  for (const Group& group : waits.groups.all()) {
+    names.push_back(wait_party(profile, by, group, true));
+    groups.push_back(
+        {{"kind", to_string(group.kind)}, {"name", names.back()}, {"labels", group.processes}});
+  }
+  Json rows = Json::array();
+  for (const Waiting& row : waits.rows) rows.push_back(row_to_json(row, names, tables));
+  return {{"groups", std::move(groups)}, {"rows", std::move(rows)}};
+}
+
+Json samples_to_json(const Profile& profile, const PageStacks& stacks, Words& kinds) {
+  Json who = Json::array();
+  Json kind = Json::array();
+  Json node = Json::array();
+  Json waker = Json::array();
+  Json waker_node = Json::array();
+  Json ns = Json::array();
+  for (const PageSample& sample : stacks.samples) {
+    who.push_back(sample.served);
+    kind.push_back(kinds.number(clean(wait_kind(profile.text(sample.source)))));
+    node.push_back(sample.node);
+    waker.push_back(sample.waker == not_woken ? Json(-1) : Json(sample.waker));
+    waker_node.push_back(sample.waker_node);
+    ns.push_back(sample.ns);
+  }
+  return {{"who", std::move(who)},
+          {"kind", std::move(kind)},
+          {"node", std::move(node)},
+          {"waker", std::move(waker)},
+          {"waker_node", std::move(waker_node)},
+          {"ns", std::move(ns)}};
+}
+
+}  // namespace
+
+Json nodes_to_json(const PageStacks& stacks) {
+  Json parents = Json::array();
+  Json functions = Json::array();
+  for (size_t i = 0; i < stacks.nodes.size(); ++i) {
+    // How far back: small numbers, which pack well.
+    parents.push_back(i - stacks.nodes[i].parent);
+    functions.push_back(i ? stacks.nodes[i].function : 0);
+  }
+  return {{"up", std::move(parents)}, {"function", std::move(functions)}};
+}
+
+Json waits_to_json(const Profile& profile) {
+  Tables tables;
+  Json by_what = Json::object();
+  for (const By by : every_by) {
+    if (by == By::client || (by == By::thread && !has_threads(profile))) continue;
+    by_what[std::string(to_string(by))] = table_to_json(profile, by, tables);
+  }
+  const Profile waits = of_resource(profile, Resource::wait);
+  const PageStacks stacks = page_stacks(waits, most_wait_nodes);
+  Json samples = samples_to_json(waits, stacks, tables.kinds);
+  return {{"by", std::move(by_what)},
+          {"kinds", tables.kinds.take()},
+          {"sentences", tables.sentences.take()},
+          {"nodes", nodes_to_json(stacks)},
+          {"small", stacks.small_ns ? Json(stacks.small) : Json(nullptr)},
+          {"small_ns", stacks.small_ns},
+          {"samples", std::move(samples)}};
+}
+
+}  // namespace pkprof
