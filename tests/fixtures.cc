@@ -9,6 +9,7 @@
 #include "clients_fixture.h"
 #include "model/pprof/pprof.h"
 #include "report_fixture.h"
+#include "waits_fixture.h"
 
 namespace {
 
@@ -91,6 +92,7 @@ int main(int argc, char** argv) {
   const bool all =
       write("small", test::small_machine()) && write("grouped", test::grouped_machine()) &&
       write("called", test::called_machine()) && write("timed", timed(test::small_machine())) &&
-      write("clients", timed(test::clients_machine())) && write("large", large_machine());
+      write("clients", timed(test::clients_machine())) && write("waits", test::waits_machine()) &&
+      write("large", large_machine());
   return all ? 0 : 1;
 }

@@ -14,6 +14,7 @@ import { Functions } from "./functions";
 import { LedgerTable } from "./ledger";
 import { Timeline } from "./timeline";
 import { Calls, Frames, Numbered, type Wanted } from "./tree";
+import { Waits } from "./waits/waits";
 
 const groupings: Record<string, string> = {
   pid: "process",
@@ -34,6 +35,7 @@ function tabsOf(page: Page): [string, string][] {
     ["timeline", "Timeline"],
     ["functions", "Functions"],
   ];
+  if (page.profile.waits) tabs.splice(3, 0, ["waits", "Waits"]);
   if (page.profile.servers) tabs.splice(3, 0, ["clients", "Clients"]);
   return page.diff ? [["changes", "Changes"], ...tabs] : tabs;
 }
@@ -191,6 +193,7 @@ export function App({ page }: { page: Page }) {
             duration={profile.duration_ns}
             by={groupings[by] ?? by}
             selected={group}
+            waits={profile.waits !== undefined}
             onSelect={setGroup}
             onShow={setTab}
           />
@@ -220,6 +223,16 @@ export function App({ page }: { page: Page }) {
             only={group === null ? null : ledger.groups[group]}
             onClient={(label) => showParty("client", label)}
             onServer={(label) => showParty("pid", label)}
+          />
+        )}
+        {tab === "waits" && (
+          <Waits
+            key={by}
+            profile={profile}
+            by={by}
+            rows={groupings[byClient ? "pid" : by] ?? by}
+            only={group === null ? null : ledger.groups[group]}
+            theme={theme}
           />
         )}
         {tab === "functions" && calls && (

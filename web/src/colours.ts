@@ -15,10 +15,49 @@ export const works = [
   ["party", "for whom"],
   ["small", "small ones, summed up"],
 ] as const;
-export type Work = (typeof works)[number][0];
+// What is waited for.
+export const waitWorks = [
+  ["runnable", "ready, behind others"],
+  ["disk", "disk, pages, memory"],
+  ["reply", "an answer, a child"],
+  ["lock", "a lock"],
+  ["event", "word of another thread"],
+  ["timer", "a timer"],
+  ["waiting", "other things"],
+  ["idle", "idle, stopped"],
+] as const;
+export type WaitWork = (typeof waitWorks)[number][0];
+// In the flame graph of waits.
+export const offCpuWorks = [
+  ["user", "user code"],
+  ...waitWorks,
+  ["waker", "who woke it"],
+  ["party", "who waited"],
+] as const;
+export type Work = (typeof works)[number][0] | (typeof offCpuWorks)[number][0];
+
+const waitWorkOf: Record<string, WaitWork> = {
+  runnable: "runnable",
+  disk: "disk",
+  fault: "disk",
+  memory: "disk",
+  reply: "reply",
+  child: "reply",
+  lock: "lock",
+  event: "event",
+  timer: "timer",
+  idle: "idle",
+  stopped: "idle",
+};
+
+// Kinds come from a file, and may be anything.
+export function waitWork(kind: string): WaitWork {
+  return Object.hasOwn(waitWorkOf, kind) ? waitWorkOf[kind] : "waiting";
+}
 
 export function workOf(source: string): Work {
-  const word = source.split(":", 1)[0];
+  const [word, kind = ""] = source.split(":", 2);
+  if (word === "wait") return waitWork(kind);
   if (word === "softirq" || word === "timer") return "softirq";
   if (word === "irq" || word === "ipi") return "irq";
   if (word === "work" || word === "kthread") return "work";
@@ -83,6 +122,7 @@ export class Painter {
     let work: Work;
     if (kind === "party" || kind === "small") work = kind;
     else if (kind === "server") work = "party";
+    else if (kind === "waker" || this.isOfWaker(node)) work = "waker";
     else if (kind === FrameKind.pseudo) work = workOf(this.frames.name[frame]);
     else if (kind === FrameKind.user) work = "user";
     else if (this.turned || !this.tree.parent[node]) work = "own";
@@ -91,6 +131,10 @@ export class Painter {
       if (work === "user" || work === "party") work = "own";
     }
     return (this.works[node] = work);
+  }
+
+  private isOfWaker(node: number): boolean {
+    return !this.turned && node > 0 && this.work(this.tree.parent[node]) === "waker";
   }
 
   private ofBasis(node: number): string {

@@ -35,6 +35,8 @@ export interface Samples extends Times {
   by_client?: Charges; // where the recording has clients
   server?: number[]; // see chargedToClients()
   call?: number[];
+  waker?: number[]; // see offCpu()
+  waker_node?: number[];
 }
 
 export const enum Part {
@@ -118,6 +120,40 @@ export interface Server {
   clients: ClientRow[]; // largest first; what it did for itself is the last
 }
 
+// [kind, whom, ns, waits, sentence, and of those who had woken the waker: ns, who, the last first]
+export type WaitReason = [number, number, number, number, number, number?, number[]?];
+
+export interface WaitRow {
+  who: number; // a group
+  cpu: number;
+  wait: number; // but for what it was idle
+  idle: number;
+  kinds: [number, number][]; // [kind, ns]
+  reasons: WaitReason[]; // the longest first
+}
+
+export interface WaitTable {
+  groups: Group[]; // names are as sentences have them
+  rows: WaitRow[]; // the longest first
+}
+
+export interface Waits {
+  by: Record<string, WaitTable>;
+  kinds: string[];
+  sentences: string[];
+  nodes: { up: number[]; function: number[] }; // functions are the profile's
+  small: number | null;
+  small_ns: number;
+  samples: {
+    who: number[];
+    kind: number[];
+    node: number[];
+    waker: number[]; // a label; -1: not known
+    waker_node: number[];
+    ns: number[];
+  };
+}
+
 export interface Profile {
   schema: string;
   kernel: string;
@@ -144,6 +180,7 @@ export interface Profile {
   timeline: Times & { slot: number[]; slot_ns: number };
   ledgers?: Record<string, Ledger>;
   servers?: Server[]; // where the recording has clients
+  waits?: Waits; // where it has waits
 }
 
 export interface DiffValue {
@@ -175,6 +212,28 @@ export function chargedToClients(profile: Profile): Profile {
   const { for_client, ...charged } = charges;
   const server = samples.served.map((label, i) => (for_client[i] ? label : -1));
   return { ...profile, samples: { ...samples, ...charged, server } };
+}
+
+// The same profile, but its samples are of time off the CPU, served to who waited.
+export function offCpu(profile: Profile): Profile {
+  const { nodes, small, small_ns, samples } = profile.waits!;
+  const none = samples.ns.map(() => 0);
+  return {
+    ...profile,
+    stacks: { ...profile.stacks, nodes, small, small_ns },
+    samples: {
+      ran_on: samples.who,
+      served: samples.who,
+      source: samples.kind,
+      part: none,
+      taken: none,
+      basis: none,
+      node: samples.node,
+      ns: samples.ns,
+      waker: samples.waker,
+      waker_node: samples.waker_node,
+    },
+  };
 }
 
 // Unpacks what stands in the page.

@@ -5,7 +5,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Search } from "./controls";
-import { type Colouring, Painter, palette, works } from "./colours";
+import { type Colouring, Painter, offCpuWorks, palette, works } from "./colours";
 import { FrameKind } from "./data";
 import { change, percent } from "./format";
 import { type Box, boxAt, layout, rowHeight } from "./layout";
@@ -16,8 +16,12 @@ interface Props {
   frames: Frames;
   compared: boolean;
   theme: string;
-  onFunction: (frame: number) => void;
+  waits?: boolean; // it is of time off the CPU
+  measure?: (share: number) => string;
+  onFunction?: (frame: number) => void;
 }
+
+const ofCpu = (share: number) => `${percent(share)} % of a CPU`;
 
 const colourings: [Colouring, string][] = [
   ["kind", "kind of work"],
@@ -42,7 +46,7 @@ export function matcher(text: string, frames: Frames): ((frame: number) => boole
 export function title(frames: Frames, frame: number): string {
   if (frame < 0) return "all";
   const kind = frames.kind[frame];
-  const between = kind === FrameKind.pseudo || kind === "server";
+  const between = kind === FrameKind.pseudo || kind === "server" || kind === "waker";
   return between ? `«${frames.name[frame]}»` : frames.name[frame];
 }
 
@@ -57,7 +61,8 @@ function useWidth(): [{ current: HTMLDivElement | null }, number] {
   return [element, width];
 }
 
-export function Flame({ calls, frames, compared, theme, onFunction }: Props) {
+export function Flame(props: Props) {
+  const { calls, frames, compared, theme, waits, measure = ofCpu, onFunction } = props;
   const [turned, setTurned] = useState(false);
   const [up, setUp] = useState(false);
   const [colouring, setColouring] = useState<Colouring>(compared ? "change" : "kind");
@@ -157,7 +162,7 @@ export function Flame({ calls, frames, compared, theme, onFunction }: Props) {
       ArrowLeft: () => setChosen(siblings[place - 1] ?? at),
       Home: () => setChosen(0),
       Enter: () => zoom(at),
-      f: () => tree.frame[at] >= 0 && onFunction(tree.frame[at]),
+      f: () => tree.frame[at] >= 0 && onFunction?.(tree.frame[at]),
       Escape: () => zoom(0),
       Backspace: () => zoom(tree.parent[valid]),
     };
@@ -181,7 +186,7 @@ export function Flame({ calls, frames, compared, theme, onFunction }: Props) {
           {matches === null
             ? "no regular expression"
             : found !== null
-              ? `${percent(found)} % of a CPU matches`
+              ? `${measure(found)} matches`
               : ""}
         </output>
         <label>
@@ -191,7 +196,7 @@ export function Flame({ calls, frames, compared, theme, onFunction }: Props) {
             onChange={(e) => setColouring(e.currentTarget.value as Colouring)}
           >
             {colourings
-              .filter(([value]) => compared || value !== "change")
+              .filter(([value]) => (compared || value !== "change") && !(waits && value === "basis"))
               .map(([value, text]) => (
                 <option key={value} value={value}>
                   {text}
@@ -230,7 +235,7 @@ export function Flame({ calls, frames, compared, theme, onFunction }: Props) {
       </div>
       <p class="legend">
         {colouring === "kind" &&
-          works.map(([work, text]) => (
+          (waits ? offCpuWorks : works).map(([work, text]) => (
             <span key={work}>
               <i class={`swatch ${work}`} /> {text}
             </span>
@@ -264,7 +269,7 @@ export function Flame({ calls, frames, compared, theme, onFunction }: Props) {
           ref={canvas}
           tabIndex={0}
           role="application"
-          aria-label="Flame graph. Arrow keys choose a box, Enter zooms, Escape zooms out, f shows the function."
+          aria-label={`${waits ? "Off-CPU flame graph" : "Flame graph"}. Arrow keys choose a box, Enter zooms, Escape zooms out${onFunction ? ", f shows the function" : ""}.`}
           aria-describedby="flame-told"
           onClick={(e) => {
             const hit = under(e);
@@ -276,8 +281,8 @@ export function Flame({ calls, frames, compared, theme, onFunction }: Props) {
         />
       </div>
       <p id="flame-told" class="told" aria-live="polite">
-        <Told tree={tree} frames={frames} node={told} compared={compared} />{" "}
-        {tree.frame[told] >= 0 && (
+        <Told tree={tree} frames={frames} node={told} compared={compared} measure={measure} />{" "}
+        {onFunction && tree.frame[told] >= 0 && (
           <button type="button" onClick={() => onFunction(tree.frame[told])}>
             who calls it
           </button>
@@ -292,11 +297,13 @@ function Told({
   frames,
   node,
   compared,
+  measure,
 }: {
   tree: Tree;
   frames: Frames;
   node: number;
   compared: boolean;
+  measure: (share: number) => string;
 }) {
   const frame = tree.frame[node];
   const total = tree.total(node);
@@ -305,7 +312,7 @@ function Told({
   return (
     <>
       <b>{title(frames, frame)}</b>
-      {place && ` in ${place}`}: {percent(total)} % of a CPU
+      {place && ` in ${place}`}: {measure(total)}
       {node > 0 && parent > 0 && `, ${((total / parent) * 100).toFixed(1)} % of what it stands under`}
       {compared && `, ${change(total - tree.before(node))} points`}
       {!compared &&

@@ -12,6 +12,7 @@ interface Props {
   duration: number; // ns
   by: string;
   selected: number | null; // a group
+  waits: boolean; // the profile has them
   onSelect: (group: number | null) => void;
   onShow: (tab: string) => void;
 }
@@ -253,7 +254,7 @@ function Bars({ row, most }: { row: Row; most: number }) {
   );
 }
 
-function Details({ row, duration: length, onShow }: LineProps & { row: Row }) {
+function Details({ row, duration: length, waits, onShow }: LineProps & { row: Row }) {
   const costs = row.user + row.own + row.async;
   const sources = Object.entries(row.sources).sort((a, b) => b[1] - a[1]);
   const unsure = row.basis.slice(firstUnsure).reduce((sum, ns) => sum + ns, 0);
@@ -307,6 +308,11 @@ function Details({ row, duration: length, onShow }: LineProps & { row: Row }) {
         <button type="button" onClick={() => onShow("timeline")}>
           its timeline
         </button>
+        {waits && (
+          <button type="button" onClick={() => onShow("waits")}>
+            what it waited for
+          </button>
+        )}
       </div>
     </div>
   );

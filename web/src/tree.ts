@@ -4,8 +4,8 @@
 // are looked at, so that a turned tree of 100,000 stacks costs no more than what is drawn of it.
 import { FrameKind, type Profile, firstUnsure } from "./data";
 
-// "server": below a client, the server that worked for it.
-export type FrameWord = FrameKind | "party" | "server" | "small";
+// "server": below a client, the server that worked for it. "waker": below a wait, who ended it.
+export type FrameWord = FrameKind | "party" | "server" | "waker" | "small";
 
 // Names of frames: the profile's functions, one for what is summed up, then its parties; and,
 // where two profiles are compared, what only the one before has.
@@ -55,6 +55,10 @@ export class Numbered {
 
   servedBy(server: number): number {
     return this.frames.number(`served by ${this.profile.labels[server].name}`, "server", "");
+  }
+
+  wokenBy(waker: number): number {
+    return this.frames.number(`woken by ${this.profile.labels[waker].name}`, "waker", "");
   }
 
   // From the outermost call to this one; none for node 0.
@@ -135,7 +139,8 @@ export class Tree {
   }
 }
 
-// From the outside in: parties, their calls, servers that worked for them by those, main, ..., read, «syscall:read», vfs_read.
+// From the outside in: parties, their calls, servers that worked for them by those, main, ..., read,
+// «syscall:read», vfs_read. Of a wait, then who ended it, and that one's calls.
 export class Calls extends Tree {
   private readonly self: number[] = [];
 
@@ -196,6 +201,12 @@ export class Calls extends Tree {
         at = path.pop()!;
         place = this.child(place, from.frameOf(at), known);
         places.set(first + at, place);
+      }
+      const waker = samples.waker?.[i] ?? -1;
+      if (waker >= 0) {
+        place = this.child(place, from.wokenBy(waker), known);
+        for (const node of from.path(samples.waker_node![i]))
+          place = this.child(place, from.frameOf(node), known);
       }
       const share = samples.ns[i] * from.scale;
       const value = place * values;

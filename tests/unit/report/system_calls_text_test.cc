@@ -154,23 +154,23 @@ TEST(SystemCalls, SinceAnEarlierTime) {
 TEST(DeboxJson, OneLineForEachRecord) {
   const std::string line = debox_json(slow_read(), "read", some_calls().places);
   EXPECT_EQ(line.find('\n'), line.size() - 1);
-  const auto json = nlohmann::json::parse(line);
-  EXPECT_EQ(json.at("call"), "read");
-  EXPECT_EQ(json.at("wall_ns"), 20'100'000);
-  EXPECT_EQ(json.at("sleeps").at(0).at("place"), "folio_wait_bit_common+0x110");
-  EXPECT_EQ(json.at("sleeps").at(0).at("waiters_entry"), 7);
-  EXPECT_TRUE(json.at("sleeps").at(0).at("waiters_exit").is_null());
-  EXPECT_EQ(json.at("sleeps").at(0).at("waker").at("context"), "softirq");
-  EXPECT_EQ(json.at("faults").at(0).at("major"), 1);
-  EXPECT_EQ(json.at("trace").at(1).at("function"), "ext4_file_read_iter");
-  EXPECT_EQ(json.at("trace").at(1).at("depth"), 1);
-  EXPECT_EQ(json.at("stack").at(1), "answer(Request&) at server.cc:77");
+  const auto record = nlohmann::json::parse(line);
+  EXPECT_EQ(record.at("call"), "read");
+  EXPECT_EQ(record.at("wall_ns"), 20'100'000);
+  EXPECT_EQ(record.at("sleeps").at(0).at("place"), "folio_wait_bit_common+0x110");
+  EXPECT_EQ(record.at("sleeps").at(0).at("waiters_entry"), 7);
+  EXPECT_TRUE(record.at("sleeps").at(0).at("waiters_exit").is_null());
+  EXPECT_EQ(record.at("sleeps").at(0).at("waker").at("context"), "softirq");
+  EXPECT_EQ(record.at("faults").at(0).at("major"), 1);
+  EXPECT_EQ(record.at("trace").at(1).at("function"), "ext4_file_read_iter");
+  EXPECT_EQ(record.at("trace").at(1).at("depth"), 1);
+  EXPECT_EQ(record.at("stack").at(1), "answer(Request&) at server.cc:77");
 }
 
 TEST(DeboxJson, AHostileRecordIsALine) {
-  const auto json = nlohmann::json::parse(debox_json(hostile_call(), "\xff\x1b\"", {}));
-  EXPECT_EQ(json.at("sleeps").size(), DEBOX_SLEEPS);
-  EXPECT_EQ(json.at("faults").size(), DEBOX_FAULTS);
+  const auto record = nlohmann::json::parse(debox_json(hostile_call(), "\xff\x1b\"", {}));
+  EXPECT_EQ(record.at("sleeps").size(), DEBOX_SLEEPS);
+  EXPECT_EQ(record.at("faults").size(), DEBOX_FAULTS);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "clients_fixture.h"
-#include "model/gzip.h"
+#include "page_fixture.h"
 #include "random_profile.h"
 #include "report/clients.h"
 #include "report/ledger.h"
@@ -22,27 +22,8 @@ namespace pkprof {
 namespace {
 
 using nlohmann::json;
-
-// What the browser does: the element's text, base64, gzip, JSON.
-json unpacked(const std::string& html) {
-  const std::string begin = R"(id="profile">)";
-  const size_t from = html.find(begin) + begin.size();
-  const std::string text = html.substr(from, html.find('<', from) - from);
-  const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes;
-  uint32_t word = 0;
-  int bits = 0;
-  for (const char c : text) {
-    const size_t value = digits.find(c);
-    if (value == std::string::npos) break;  // '='
-    word = word << 6 | static_cast<uint32_t>(value);
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes += static_cast<char>(word >> bits & 255);
-  }
-  return json::parse(*gunzip(bytes, 1 << 26));
-}
+using test::page_data_of;
+using test::unpacked;
 
 uint64_t busy_ns(const Profile& profile) {
   uint64_t ns = 0;
@@ -136,12 +117,6 @@ TEST(PageStacks, KeepWhoRanAndWhoWasServed) {
   EXPECT_EQ(had, wanted);
 }
 
-json data_of(const Profile& profile) {
-  const auto html = page_html(profile, "some.pb.gz");
-  EXPECT_TRUE(html) << html.error().message;
-  return html ? unpacked(*html)["profile"] : json();
-}
-
 void expect_ledger(const json& shown, const Ledger& ledger) {
   ASSERT_EQ(shown["rows"].size(), ledger.processes.size());
   for (size_t i = 0; i < ledger.processes.size(); ++i) {
@@ -155,7 +130,7 @@ void expect_ledger(const json& shown, const Ledger& ledger) {
 
 TEST(Page, HasTheLedgersOwnRows) {
   const Profile profile = test::grouped_machine();
-  const json data = data_of(profile);
+  const json data = page_data_of(profile);
   for (const By by : every_by)
     if (by != By::client)
       expect_ledger(data["ledgers"][std::string(to_string(by))], build_ledger(profile, {}, by));
@@ -163,7 +138,7 @@ TEST(Page, HasTheLedgersOwnRows) {
 
 TEST(Page, ByClientHasTheRowsOfTheReportByClient) {
   Profile profile = test::clients_machine();
-  const json data = data_of(profile);
+  const json data = page_data_of(profile);
   expect_ledger(data["ledgers"]["pid"], build_ledger(profile));
   const By rows = charge_as_asked(profile, By::client);
   const json& shown = data["ledgers"]["client"];
@@ -175,7 +150,7 @@ TEST(Page, ByClientHasTheRowsOfTheReportByClient) {
 
 TEST(Page, HasEachServersClients) {
   const Profile profile = test::clients_machine();
-  const json data = data_of(profile);
+  const json data = page_data_of(profile);
   const auto servers = servers_of(profile);
   ASSERT_EQ(data["servers"].size(), servers.size());
   std::map<std::string, uint64_t> rules;
@@ -199,7 +174,7 @@ TEST(Page, HasEachServersClients) {
 
 TEST(Page, WithoutClientsHasNoneOfThem) {
   const Profile charged = charged_to_clients(test::clients_machine());
-  for (const json& data : {data_of(test::small_machine()), data_of(charged)}) {
+  for (const json& data : {page_data_of(test::small_machine()), page_data_of(charged)}) {
     EXPECT_FALSE(data.contains("servers"));
     EXPECT_FALSE(data["ledgers"].contains("client"));
     EXPECT_FALSE(data["samples"].contains("by_client"));
