@@ -56,6 +56,12 @@ export const percent = (ns, of) => {
   if (!value) return "–";
   return value < 0.05 ? "0.0" : value.toFixed(1);
 };
+// As the page writes times.
+export function duration(ns) {
+  for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]])
+    if (ns >= size) return `${(ns / size).toFixed(ns / size < 10 ? 2 : 1)} ${unit}`;
+  return `${Math.round(ns)} ns`;
+}
 // As the terminal shows it, too.
 export const printable = (name) =>
   name.replace(/[\x00-\x1f\x7f]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);

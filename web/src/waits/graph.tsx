@@ -63,7 +63,7 @@ function Picture({ table, pairs, open, onOpen }: Props) {
     const choose = () => onOpen(row === open ? null : row);
     return {
       role: "button" as const,
-      tabIndex: 0,
+      tabindex: 0, // as SVG spells it
       "aria-pressed": row === open,
       "aria-label": `${name(group)}: ${about(group)}`,
       onClick: choose,
