@@ -17,6 +17,7 @@ interface Props {
 }
 
 const drawnAtFirst = 16; // pairs
+const mostDrawn = 256; // nobody reads more in a picture; the list has them all
 const listedAtFirst = 10;
 const characters = 22; // of a name, in a box
 
@@ -30,12 +31,13 @@ function words({ kinds }: Pair): string {
 
 export function Graph({ table, pairs, open, onOpen }: Props) {
   const [drawn, setDrawn] = useState(drawnAtFirst);
-  const shown = useMemo(() => pairs.slice(0, drawn), [pairs, drawn]);
+  const most = Math.min(pairs.length, mostDrawn);
+  const shown = useMemo(() => pairs.slice(0, Math.min(drawn, most)), [pairs, drawn, most]);
   if (!pairs.length) return <p>Nobody waited for another{open && " here"}.</p>;
   return (
     <>
       <Picture table={table} pairs={shown} open={open} onOpen={onOpen} />
-      <More all={pairs.length} limit={drawn} onMore={setDrawn} />
+      <More all={most} limit={drawn} onMore={setDrawn} />
       <List table={table} pairs={pairs} />
     </>
   );

@@ -33,9 +33,11 @@ const leastHeight = 40;
 const gapX = 110;
 const gapY = 16;
 const thickest = 24;
+const thinnest = 1.5;
 const arrow = 8;
 const margin = 6;
 const wordWidth = 46; // of a time
+const wordHeight = 12;
 
 // A box, or where a long edge passes between boxes.
 interface Item {
@@ -97,9 +99,12 @@ function layersOf(arcs: Arc[]): Map<number, number> {
 }
 
 const scaleOf = (pairs: Pair[]) => thickest / Math.max(1, ...pairs.map(({ ns }) => ns));
-const widthOf = (ns: number, scale: number) => Math.max(1.5, ns * scale);
-const thickness = ({ kinds }: Pair, scale: number) =>
-  kinds.reduce((sum, [, ns]) => sum + widthOf(ns, scale), 0);
+const longest = ({ kinds }: Pair) => kinds.reduce((most, one) => (one[1] > most[1] ? one : most));
+// To scale; but of each pair something can be seen.
+const widthOf = (pair: Pair, one: Pair["kinds"][number], scale: number) =>
+  Math.max(one === longest(pair) ? thinnest : 0, one[1] * scale);
+const thickness = (pair: Pair, scale: number) =>
+  pair.kinds.reduce((sum, one) => sum + widthOf(pair, one, scale), 0);
 
 function itemsOf(pairs: Pair[], scale: number): Item[][] {
   const arcs = arcsOf(pairs);
@@ -219,17 +224,28 @@ export function place(pairs: Pair[]): Placed {
     const isBack = links[0].from.group !== pair.who;
     const all = thickness(pair, scale);
     let shift = -all / 2;
-    for (const [kind, ns] of pair.kinds) {
-      const width = widthOf(ns, scale);
+    for (const one of pair.kinds) {
+      const [kind, ns] = one;
+      const width = widthOf(pair, one, scale);
       const path = pathOf(links, shift + width / 2, isBack);
       placed.lines.push({ pair, kind, ns, width, path });
       shift += width;
     }
-    const kind = pair.kinds.reduce((most, one) => (one[1] > most[1] ? one : most))[0];
-    placed.ends.push({ pair, kind, path: headOf(links, all, isBack) });
+    placed.ends.push({ pair, kind: longest(pair)[0], path: headOf(links, all, isBack) });
     placed.words.push({ pair, ...freeEnd(links) });
   }
+  spread(placed.words);
   return placed;
+}
+
+// No word on another: the lower one is moved down.
+function spread(words: Placed["words"]): void {
+  words.sort((a, b) => a.x - b.x || a.y - b.y);
+  words.forEach((word, i) => {
+    for (const other of words.slice(0, i))
+      if (Math.abs(other.x - word.x) < wordWidth && Math.abs(other.y - word.y) < wordHeight)
+        word.y = other.y + wordHeight;
+  });
 }
 
 // Where an edge is least in the way of others: at the end that has fewer.

@@ -56,16 +56,24 @@ const leastFollowed = 0.05;
 
 // What one waited for, and what those waited for in their turn; and who waited for the first.
 export function around(pairs: Pair[], who: number): Pair[] {
-  const all = new Map<number, number>();
-  for (const pair of pairs) all.set(pair.who, (all.get(pair.who) ?? 0) + pair.ns);
-  const isFollowed = (pair: Pair) => pair.ns >= leastFollowed * all.get(pair.who)!;
+  const byWho = new Map<number, Pair[]>();
+  for (const pair of pairs) {
+    const others = byWho.get(pair.who);
+    if (others) others.push(pair);
+    else byWho.set(pair.who, [pair]);
+  }
+  const followed = new Set<Pair>();
   const reached = new Set([who]);
-  for (const one of reached)
-    for (const pair of pairs) if (pair.who === one && isFollowed(pair)) reached.add(pair.whom);
-  return pairs.filter(
-    (pair) =>
-      pair.who === who || pair.whom === who || (reached.has(pair.who) && isFollowed(pair)),
-  );
+  for (const one of reached) {
+    const all = byWho.get(one) ?? [];
+    const least = leastFollowed * all.reduce((sum, { ns }) => sum + ns, 0);
+    for (const pair of all)
+      if (pair.ns >= least) {
+        followed.add(pair);
+        reached.add(pair.whom);
+      }
+  }
+  return pairs.filter((pair) => pair.who === who || pair.whom === who || followed.has(pair));
 }
 
 // A ledger's group among those of waits, which have other numbers.

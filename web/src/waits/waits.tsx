@@ -55,7 +55,10 @@ export function Waits({ profile, by, rows: what, only, theme }: Props) {
 
   if (only && !single)
     return <p>{only.name} did not wait, or what it waited for was not asked for.</p>;
-  const of = open ? `, of ${table.groups[open.who].name}` : "";
+  const name = open && table.groups[open.who].name;
+  const of = open ? `, of ${name}` : "";
+  // Stacks are not told apart by thread.
+  const ofStacks = open && by === "thread" ? `, of all threads beside ${name}` : of;
   return (
     <div>
       <div class="controls">
@@ -106,7 +109,7 @@ export function Waits({ profile, by, rows: what, only, theme }: Props) {
         <span>An arrow leads from who waits. Without timers and what is for itself.</span>
       </p>
       <Graph table={table} pairs={shown} open={open} onOpen={setChosen} />
-      <h2>Where time off the CPU went{of}</h2>
+      <h2>Where time off the CPU went{ofStacks}</h2>
       <Flame
         calls={calls}
         frames={frames}
