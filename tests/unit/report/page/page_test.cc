@@ -98,7 +98,7 @@ TEST(PageStacks, HaveTheClientsCalls) {
   for (const PageSample& sample : stacks.samples) {
     std::string path;
     for (uint32_t at = sample.call; at; at = stacks.nodes[at].parent)
-      path = stacks.functions.functions[stacks.nodes[at].function].name + ";" + path;
+      path.insert(0, stacks.functions.functions[stacks.nodes[at].function].name + ";");
     if (!path.empty()) had[path] += sample.ns;
   }
   EXPECT_FALSE(wanted.empty());

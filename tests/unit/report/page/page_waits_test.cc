@@ -67,7 +67,7 @@ TEST(PageWaits, HaveTheStacksOfBothEnds) {
     std::string text;
     while (node) {
       const size_t function = waits["nodes"]["function"][node];
-      text = data["stacks"]["functions"]["name"][function].get<std::string>() + ";" + text;
+      text.insert(0, data["stacks"]["functions"]["name"][function].get<std::string>() + ";");
       node -= waits["nodes"]["up"][node].get<size_t>();
     }
     return text;
