@@ -10,6 +10,7 @@
 #include "report/clients.h"
 #include "report/format.h"
 #include "report/ledger/ledger_text.h"
+#include "report/usage/usage_text.h"
 #include "report/waits/waits_text.h"
 
 namespace pkprof {
@@ -21,9 +22,11 @@ struct Options {
   std::string by = "pid";  // run
 };
 
-std::string waits_of_recording(const Profile& profile, ReportOptions how, By by) {
+// Of resources besides CPU time; "" of none.
+std::string others_of_recording(const Profile& profile, ReportOptions how, By by, bool waits) {
   how.by = by == By::client ? By::pid : by;
-  return waits_text(profile, how);
+  const std::string used = usage_tables(profile, how);
+  return (waits ? "\n" + waits_text(profile, how) : "") + (used.empty() ? "" : "\n" + used);
 }
 
 }  // namespace
@@ -84,12 +87,11 @@ void add_run(ArgParser& parser, CommandLine& line) {
         if (auto r = write_profile(recording->profile, options->output); !r)
           return complain(r.error().message, exit_failure);
       ReportOptions how = terminal_options();
-      const std::string waits = options->recording.record.waits
-                                    ? "\n" + waits_of_recording(recording->profile, how, by)
-                                    : std::string();
+      const std::string others =
+          others_of_recording(recording->profile, how, by, options->recording.record.waits);
       Profile cpu = of_resource(std::move(recording->profile), Resource::cpu);
       how.by = charge_as_asked(cpu, by);
-      if (!print(ledger_text(cpu, how) + waits)) return exit_failure;
+      if (!print(ledger_text(cpu, how) + others)) return exit_failure;
       return status;
     };
   });

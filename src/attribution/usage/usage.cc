@@ -41,7 +41,6 @@ constexpr std::array memory_rules = {
     MemoryRule{"do_swap_page", "anonymous"},
     MemoryRule{"do_huge_pmd_", "anonymous"},
     MemoryRule{"__do_huge_pmd_", "anonymous"},
-    MemoryRule{"vma_alloc_folio", "anonymous"},
     MemoryRule{"get_arg_page", "anonymous"},
     MemoryRule{"pte_alloc_one", "page tables"},
     MemoryRule{"__pte_alloc", "page tables"},

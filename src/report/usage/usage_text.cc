@@ -48,7 +48,8 @@ class UsageTable {
   std::string run() {
     line(options_.style.bold(words_.question));
     std::string head = pad_right("PROCESS", name_width_);
-    for (const std::string& column : columns_) head += " " + pad_left(upper(column), number_width);
+    for (const std::string& column : columns_)
+      head += " " + pad_left(upper(column), width_of(column));
     if (has_rest_) head += " " + pad_left("OTHER", number_width);
     head += " " + pad_left("ALL", number_width) + " " + pad_left(words_.count, number_width);
     if (is_disk()) {
@@ -119,19 +120,25 @@ class UsageTable {
       if (used.amount) columns_.push_back(way);
     std::ranges::stable_sort(columns_, std::greater(),
                              [&](const std::string& way) { return usage_.total.ways[way].amount; });
-    const size_t fixed = least_name + (is_disk() ? 4 : 2) * (number_width + 1);
-    const size_t room = options_.width > fixed ? options_.width - fixed : 0;
-    const size_t most = std::max<size_t>(room / (number_width + 1), 2);
-    has_rest_ = columns_.size() > most;
-    if (has_rest_) columns_.resize(most - 1);
-    const size_t numbers =
-        (columns_.size() + has_rest_ + (is_disk() ? 4 : 2)) * (number_width + 1);
+    const size_t others = (is_disk() ? 4 : 2) * (number_width + 1);
+    const auto taken = [&] {
+      size_t width = others + (has_rest_ ? number_width + 1 : 0);
+      for (const std::string& column : columns_) width += 1 + width_of(column);
+      return width;
+    };
+    while (columns_.size() > 1 && least_name + taken() > options_.width) {
+      columns_.pop_back();
+      has_rest_ = true;
+    }
     name_width_ =
-        std::clamp(options_.width > numbers ? options_.width - numbers : 0, least_name, most_name);
+        std::clamp(options_.width > taken() ? options_.width - taken() : 0, least_name, most_name);
   }
 
-  [[nodiscard]] std::string cell(uint64_t amount) const {
-    return " " + pad_left(amount ? amount_text(usage_.resource, amount) : "-", number_width);
+  static size_t width_of(const std::string& column) {
+    return std::max(column.size(), number_width);
+  }
+  [[nodiscard]] std::string cell(uint64_t amount, size_t width = number_width) const {
+    return " " + pad_left(amount ? amount_text(usage_.resource, amount) : "-", width);
   }
 
   void one(const std::string& name, const User& row) {
@@ -141,7 +148,7 @@ class UsageTable {
       const auto it = row.ways.find(column);
       const uint64_t amount = it == row.ways.end() ? 0 : it->second.amount;
       rest -= amount;
-      text += cell(amount);
+      text += cell(amount, width_of(column));
     }
     if (has_rest_) text += cell(rest);
     text += cell(row.all.amount) + " " + pad_left(std::to_string(row.all.count), number_width);
@@ -196,6 +203,8 @@ std::string usage_text(const Profile& profile, const ReportOptions& options) {
   std::string text = usage_tables(profile, options);
   if (text.empty())
     text = "Nothing was used, or the recording was made without --resource lock,disk,net,memory\n";
+  if (const std::string watched = watched_text(watched_share(profile.meta)); !watched.empty())
+    text += options.style.dim(watched) + "\n";
   return text + incomplete_text(profile, options);
 }
 

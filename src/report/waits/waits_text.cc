@@ -55,6 +55,8 @@ class WaitsText {
           std::min(waits_.rows.size(), options_.pids.empty() ? most_told : SIZE_MAX);
       for (size_t i = 0; i < told; ++i) tell(waits_.rows[i]);
     }
+    if (const std::string watched = watched_text(watched_share(profile_.meta)); !watched.empty())
+      line("\n" + options_.style.dim(watched));
     return out_ + incomplete_text(profile_, options_);
   }
 

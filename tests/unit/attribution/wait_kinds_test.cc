@@ -53,6 +53,15 @@ TEST(WaitKinds, OfFutexes) {
   EXPECT_EQ(kind(futexes, &by_task, wait), "lock");
   EXPECT_EQ(kind(futexes, &by_task, wait_bitset), "event");
   EXPECT_EQ(kind(futexes, &by_timer, wait_bitset), "timer");
+  const auto called_by = [](const Functions& callers) {
+    return wait_kind(
+        {.functions = futexes, .futex = wait_bitset, .waker = &by_task, .callers = callers});
+  };
+  EXPECT_EQ(called_by({"__futex_abstimed_wait_common", "pthread_cond_wait", "work"}), "event");
+  EXPECT_EQ(called_by({"__futex_abstimed_wait_common", "pthread_rwlock_rdlock", "work"}), "lock");
+  EXPECT_EQ(called_by({"__futex_abstimed_wait_common", "sem_clockwait",
+                       "PyThread_acquire_lock_timed", "lock_PyThread_acquire_lock"}),
+            "lock");
 }
 
 TEST(WaitKinds, OfTheKernel) {
