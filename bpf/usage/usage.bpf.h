@@ -81,11 +81,15 @@ static __always_inline __u32 pk_times(__u64 stands_for, __u64 amount)
 	return amount ? (stands_for + amount / 2) / amount : 1;
 }
 
-/* Used by a party. `where`: of a disk or an interface PK_DEVICE(), of memory the kernel stack. */
-static __always_inline int pk_used_by(struct pk_cpu *c, __u8 usage, __u64 where, __u64 amount, __u32 times,
-				      __u64 party, __u32 basis)
+/*
+ * Used by a party. `where`: of a disk or an interface PK_DEVICE(), of memory the kernel stack. `peer`: of a
+ * packet; 0 else.
+ */
+static __always_inline int pk_used_with(struct pk_cpu *c, __u8 usage, __u64 where, __u64 peer, __u64 amount,
+					__u32 times, __u64 party, __u32 basis)
 {
 	struct pk_charge charge = {
+		.ran_on = peer,
 		.kstack = where,
 		.ns = amount,
 		.samples = times,
@@ -95,6 +99,12 @@ static __always_inline int pk_used_by(struct pk_cpu *c, __u8 usage, __u64 where,
 	};
 
 	return pk_charge_party(c, &charge, party, basis);
+}
+
+static __always_inline int pk_used_by(struct pk_cpu *c, __u8 usage, __u64 where, __u64 amount, __u32 times,
+				      __u64 party, __u32 basis)
+{
+	return pk_used_with(c, usage, where, 0, amount, times, party, basis);
 }
 
 /* The current kernel stack's number. */

@@ -22,7 +22,8 @@ enum pk_usage {
 	PK_DISK_BYTES = 0, /* of requests that ended; pk_key.device and .operation */
 	PK_DISK_SERVICE,   /* ns from when the disk was given them up to their end, */
 	PK_DISK_QUEUED,    /* and from when they were made up to there */
-	PK_NET_SENT,       /* bytes of packets, with all their headers; pk_key.device is the interface's number */
+	/* Bytes of packets, with all their headers. pk_key.device is the interface's number, .ran_on the peer's. */
+	PK_NET_SENT,
 	PK_NET_RECEIVED,
 	PK_NET_RESENT,
 	PK_NET_DROPPED,
@@ -55,6 +56,13 @@ enum pk_disk_operation {
 	PK_DISK_WRITE_ZEROES = 9,
 };
 
+/* Who is at the other end: an address. */
+struct pk_peer {
+	__be32 address[4]; /* of IPv4 in the first */
+	__u32 family;
+	__u32 pad;
+};
+
 /*
  * What is frequent is kept in proportion: all that is as large as a period, and of what is smaller that
  * in which a random point of each period falls. It stands for the period.
@@ -70,6 +78,7 @@ struct pk_strata {
 
 enum {
 	PK_USES_EACH_SECOND = 2000, /* that a CPU is to keep of each kind, about: above it the period grows */
+	PK_PEERS = 1 << 14,         /* that are remembered */
 	PK_DISK_REQUESTS = 8192,    /* that are at disks at one time */
 	PK_CONTENDERS = 1 << 14,    /* threads that wait for locks of the kernel at one time */
 };

@@ -30,13 +30,13 @@ Recorder::Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& pr
       clients_(processes),
       calls_(clients_, processes, stacks_),
       wakeups_(stacks_, processes),
-      names_(stacks_, processes, clients_, wakeups_),
+      names_(stacks_, processes, clients_, wakeups_, peers_),
       timeline_(limits.cells) {}
 
 // Some are told apart no more.
 Row Recorder::with_processes_of_now(const Row& row) const {
   Row to = row;
-  if (!is_blocked(row.key)) to.key.ran_on = processes_.standing_for(row.key.ran_on);
+  if (has_ran_on(row.key)) to.key.ran_on = processes_.standing_for(row.key.ran_on);
   if (row.key.served_kind == PK_SERVED_LABEL)
     to.key.served = processes_.standing_for(row.key.served);
   return to;
@@ -76,6 +76,7 @@ void Recorder::add(const Tables& tables) {
     Row row{key, of_cpu ? timeline_.now() : 0};
     if (has_kernel_stack(key)) stacks_.meet(key.kstack);
     if (is_blocked(key)) wakeups_.meet(key.waker);
+    if (is_of_network(key)) peers_.meet(key.ran_on);
     if (!of_cpu && key.served_kind == PK_SERVED_LABEL && key.served >> 32)
       processes_.meet(key.served);
     // The user stack is the consumer's, and it is the one who is served.

@@ -27,7 +27,7 @@
 #include "attribution/stacks.h"
 #include "attribution/timeline.h"
 #include "attribution/usage/usage.h"
-#include "attribution/waits/wakeups.h"
+#include "attribution/wakeups.h"
 #include "kernel/counted.h"
 #include "model/profile.h"
 #include "process/processes.h"
@@ -49,8 +49,8 @@ struct RecorderLimits {
 };
 
 struct RecordedWaits {
-  bool kept = true;   // as waits
-  bool locks = false; // those for locks of programs, as such
+  bool kept = true;    // as waits
+  bool locks = false;  // those for locks of programs, as such
 };
 
 class Recorder {
@@ -66,6 +66,8 @@ class Recorder {
   void know_clients(std::span<const pk_client> table) { clients_.know(table); }
   // Where waits are counted: who ended them is asked there.
   [[nodiscard]] Wakeups& wakeups() { return wakeups_; }
+  // Where bytes of networks are counted: who is at the other end is asked there.
+  [[nodiscard]] Peers& peers() { return peers_; }
   // Locks of programs are told by waits. Those may be wanted for that alone.
   void want(const RecordedWaits& waits) { waits_ = waits; }
   // A timeline is kept from here on, of slots of `slot_ns`: what is added is in this one, or in
@@ -138,6 +140,7 @@ class Recorder {
   Clients clients_;
   ClientCalls calls_;
   Wakeups wakeups_;
+  Peers peers_;
   Counts rows_;
   Counts objects_;  // those for an object whose owner is not known yet
   RowNames names_;

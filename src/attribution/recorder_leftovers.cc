@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in no table: accounts that are open, exact time that was not told yet, time without samples.
+// What is in no table: accounts that are open, exact time that was not told yet, time without
+// samples.
 #include "attribution/recorder.h"
 
 #include <algorithm>

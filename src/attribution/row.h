@@ -28,6 +28,11 @@ inline bool is_of_device(const pk_key& key) {
   return key.kind == PK_USAGE && key.usage <= PK_NET_DROPPED;
 }
 
+// Whether key.ran_on is the number of who is at a packet's other end.
+inline bool is_of_network(const pk_key& key) {
+  return is_of_device(key) && key.usage >= PK_NET_SENT;
+}
+
 // Whether key.kstack names a stack; of what is measured by entry and exit, and of calls, it is a
 // function.
 inline bool has_kernel_stack(const pk_key& key) {
@@ -59,6 +64,11 @@ inline pk_key charged_to(pk_key key, uint64_t label, bool voted) {
 // label.
 inline bool is_blocked(const pk_key& key) {
   return key.kind == PK_WAIT && key.wait_part != PK_WAIT_READY;
+}
+
+// Whether key.ran_on is a label at all.
+inline bool has_ran_on(const pk_key& key) {
+  return !is_blocked(key) && !is_of_network(key);
 }
 
 struct RowHash {

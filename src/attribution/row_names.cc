@@ -171,9 +171,10 @@ std::vector<FrameId> RowNames::functions_of(const pk_key& key) {
   return functions;
 }
 
-// Of a wait, for whom it was or who had the CPU; of a lock, who held it.
+// Of a wait, for whom it was or who had the CPU; of a lock, who held it; of packets, the other end.
 Label RowNames::label_of_ran_on(const pk_key& key) const {
   if (is_blocked(key)) return wakeups_.waited_for(key.waker);
+  if (is_of_network(key)) return peers_.label_of(key.ran_on);
   if (key.ran_on >> 32) return processes_.label_of(key.ran_on);
   if (key.kind == PK_WAIT && !key.ran_on)
     return {.kind = LabelKind::unclaimed, .reason = "forgotten"};
@@ -211,7 +212,7 @@ RowNames::Told RowNames::tell(Profile& profile, const Row& row, const Selected& 
   if (key.kind == PK_WAIT) told.key.resource = Resource::wait;
   if (key.kind == PK_USAGE) told.key.resource = resource_of(key);
   told.key.thread =
-      ran_other || is_blocked(key) ? 0 : name_thread(profile, told.key.ran_on, key.ran_on);
+      ran_other || !has_ran_on(key) ? 0 : name_thread(profile, told.key.ran_on, key.ran_on);
   if (to_process && !told.served_other) {
     told.key.client = clients_.tell(profile, key.client);
     told.key.served_thread = name_thread(profile, told.key.served, key.served);

@@ -12,7 +12,8 @@
 #include "attribution/interrupts.h"
 #include "attribution/row.h"
 #include "attribution/stacks.h"
-#include "attribution/waits/wakeups.h"
+#include "attribution/usage/peers.h"
+#include "attribution/wakeups.h"
 #include "model/profile.h"
 #include "process/processes.h"
 
@@ -23,8 +24,13 @@ class RowNames {
   using Frames = Stacks::Frames;
   using Selected = std::function<bool(uint64_t)>;  // by label
 
-  RowNames(Stacks& stacks, Processes& processes, const Clients& clients, const Wakeups& wakeups)
-      : stacks_(stacks), processes_(processes), clients_(clients), wakeups_(wakeups) {}
+  RowNames(Stacks& stacks, Processes& processes, const Clients& clients, const Wakeups& wakeups,
+           const Peers& peers)
+      : stacks_(stacks),
+        processes_(processes),
+        clients_(clients),
+        wakeups_(wakeups),
+        peers_(peers) {}
 
   struct Told {
     SampleKey key;  // but for the stack
@@ -58,6 +64,7 @@ class RowNames {
   Processes& processes_;
   const Clients& clients_;
   const Wakeups& wakeups_;
+  const Peers& peers_;
   InterruptNames interrupts_;
 };
 

@@ -128,7 +128,8 @@ void add_recording_options(ArgParser& parser, RecordingOptions& o) {
 void add_resources_option(ArgParser& parser, RecordingOptions& o) {
   parser
       .add("--resource", o.resources,
-           "What is recorded besides CPU time: wait (what threads wait for off the CPU), lock, disk, "
+           "What is recorded besides CPU time: wait (what threads wait for off the CPU), lock, "
+           "disk, "
            "net, memory; all")
       .separated_by(',')
       .type("NAME[,NAME...]")

@@ -148,7 +148,7 @@ void add_resource_option(ArgParser& parser, std::string& resource) {
   std::vector<std::string> names;
   names.reserve(every_resource.size());
   for (const Resource one : every_resource) names.emplace_back(to_string(one));
-  parser.add("--resource", resource, "Of what the times are: " + listed(names))
+  parser.add("--resource", resource, "Of what the times, or bytes, are: " + listed(names))
       .type("NAME")
       .one_of(names)
       .show_default();

@@ -155,6 +155,12 @@ const SocketOwners& KernelSide::owners() const {
 Waits& KernelSide::waits() {
   return parts_->waits;
 }
+std::optional<pk_peer> KernelSide::peer(uint64_t number) const {
+  pk_peer peer;
+  const int table = bpf_map__fd(parts_->object.skeleton->maps.peers);
+  if (bpf_map_lookup_elem(table, &number, &peer)) return {};
+  return peer;
+}
 std::span<const pk_client> KernelSide::clients() const {
   return parts_->clients.all();
 }

@@ -85,6 +85,8 @@ class KernelSide {
   [[nodiscard]] const SocketOwners& owners() const;
   [[nodiscard]] const UnwindMaps& unwind() const;
   [[nodiscard]] Waits& waits();
+  // Who is at a packet's other end; nothing where that was too long ago.
+  [[nodiscard]] std::optional<pk_peer> peer(uint64_t number) const;
   // For which servers work, by place; none where they are not asked for.
   [[nodiscard]] std::span<const pk_client> clients() const;
 

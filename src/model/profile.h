@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Profile: CPU time, or what is used of another resource, by (ran-on, served, source, basis, stack). Everything that
-// reports and exports is a function of a Profile; nothing here knows of a live kernel.
+// The Profile: CPU time, or what is used of another resource, by (ran-on, served, source, basis,
+// stack). Everything that reports and exports is a function of a Profile; nothing here knows of a
+// live kernel.
 //
 // Tables (labels, mappings, frames, stacks, strings) are interned and append-only; samples refer
 // to them by index. Adding the same sample twice sums its values, so a Profile is as large as the

@@ -39,6 +39,8 @@ Gathering::Gathering(Prepared& prepared, const RecordOptions& options, Course& c
       recorder_(prepared.symbols ? &*prepared.symbols : nullptr, user_symbols_, processes_) {
   if (options.clients) recorder_.know_clients(kernel_.clients());
   recorder_.want({.kept = options.waits, .locks = (options.usage & PK_USAGE_LOCK) != 0});
+  if (options.usage & PK_USAGE_NET)
+    recorder_.peers().ask([this](uint64_t number) { return kernel_.peer(number); });
   if (options.counts_waits())
     recorder_.wakeups().ask([this](uint64_t number) { return kernel_.waits().waker(number); },
                             [this](uint64_t object) { return main_party_of(object); });

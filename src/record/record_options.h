@@ -44,7 +44,7 @@ struct RecordOptions {
   uint32_t usage = 0;    // other resources: enum pk_usage_wanted (--resource disk, ...)
   // Locks of programs are told by waits.
   [[nodiscard]] bool counts_waits() const { return waits || usage & PK_USAGE_LOCK; }
-  bool hooks = true;     // false: sampler alone (for benchmarks of the hooks' cost)
+  bool hooks = true;  // false: sampler alone (for benchmarks of the hooks' cost)
   // Of processes that are not wanted by name, too: what the kernel did for them.
   bool stacks_of_others = false;
   // All of the time by entry and exit, and no stacks of user code (pkprof stat).

@@ -67,7 +67,8 @@ std::string amount_text(Resource of, uint64_t amount) {
     unit = larger;
   }
   constexpr double three_digits = 100;
-  return unit ? decimal(value, value < three_digits ? 1 : 0) + " " + unit : std::to_string(amount) + " B";
+  return unit ? decimal(value, value < three_digits ? 1 : 0) + " " + unit
+              : std::to_string(amount) + " B";
 }
 
 std::string share_text(double share) {

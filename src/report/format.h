@@ -48,7 +48,7 @@ struct Busy {
   uint64_t cpu_ns = 0;
   uint32_t cpus = 0;  // cpu_ns is so many times duration_ns
   uint64_t duration_ns = 0;
-  double watched = 1;   // share of that time
+  double watched = 1;           // share of that time
   Resource of = Resource::cpu;  // of others it sums to no CPU time
 };
 [[nodiscard]] Busy busy_time(const Profile& profile, const ReportOptions& options);

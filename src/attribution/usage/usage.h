@@ -20,7 +20,8 @@ namespace pkprof {
 [[nodiscard]] std::string usage_source(const pk_key& key,
                                        std::span<const std::string_view> functions);
 
-// A wait for a lock of a program's: the same as waiting for a lock, and who let it go as who held it.
+// A wait for a lock of a program's: the same as waiting for a lock, and who let it go as who held
+// it.
 [[nodiscard]] std::optional<SampleKey> as_lock(Profile& profile, const SampleKey& wait);
 
 // Names of disks and of network interfaces, as they are now.

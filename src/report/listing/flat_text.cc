@@ -170,8 +170,8 @@ void FlatText::head() {
   }
   below += "  " + (show_where_ ? pad_right("name", name_width_) + "  where" : "name");
   while (above.ends_with(' ')) above.pop_back();
-  out_ += "Flat profile: % time is of the " + amount_text(listing_.busy().of, whole_) + " shown\n\n" +
-          options_.style.bold(above) + "\n" + options_.style.bold(below) + "\n";
+  out_ += "Flat profile: % time is of the " + amount_text(listing_.busy().of, whole_) +
+          " shown\n\n" + options_.style.bold(above) + "\n" + options_.style.bold(below) + "\n";
 }
 
 void FlatText::numbers(uint64_t self_ns, const CallNode* node, bool share) {

@@ -53,8 +53,8 @@ Usage usage_of(const Profile& profile, Resource resource, By by, std::span<const
     const std::string device = device_of(profile, key);
     add(user, way, device, value);
     add(usage.total, way, device, value);
-    if (resource == Resource::lock)
-      user.holders[usage.groups.of(key.ran_on, key.thread, true)] += value.ns;
+    if (resource == Resource::lock || resource == Resource::net)
+      user.others[usage.groups.of(key.ran_on, key.thread, true)] += value.ns;
   }
   for (auto& [who, user] : all) {
     user.who = who;

@@ -25,7 +25,7 @@ struct User {
   Used all;
   std::map<std::string, Used> ways;
   std::map<std::string, std::map<std::string, Used>> devices;  // of disks and networks: their ways
-  std::map<GroupId, uint64_t> holders;                         // of locks: ns by who held them
+  std::map<GroupId, uint64_t> others;  // of locks: ns by who held them; of networks: bytes by peer
 };
 
 struct Usage {

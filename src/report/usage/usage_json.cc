@@ -35,8 +35,10 @@ std::string usage_json(const Profile& profile, const ReportOptions& options) {
     for (const User& user : usage.rows) {
       Json row = user_json(user, resource);
       row["who"] = name(user.who);
-      for (const auto& [holder, ns] : user.holders)
-        row["holders"].push_back({{"who", name(holder)}, {"ns", ns}});
+      const bool is_net = resource == Resource::net;
+      for (const auto& [other, amount] : user.others)
+        row[is_net ? "peers" : "holders"].push_back(
+            {{"who", name(other)}, {is_net ? "bytes" : "ns", amount}});
       of["rows"].push_back(row);
     }
     of["total"] = user_json(usage.total, resource);

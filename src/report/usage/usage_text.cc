@@ -70,7 +70,7 @@ class UsageTable {
     }
     if (hidden) one("(" + std::to_string(hidden) + " more)", rest);
     one("total", usage_.total);
-    tell_holders();
+    tell_others();
     return out_;
   }
 
@@ -79,9 +79,12 @@ class UsageTable {
   static constexpr size_t least_name = 16;
   static constexpr size_t most_name = 32;
   static constexpr size_t most_rows = 10;
-  static constexpr size_t most_holders = 3;
+  static constexpr size_t most_told = 3;
   static constexpr uint64_t least_told = 20;  // of a waiter's waiting, one in so many
 
+  [[nodiscard]] bool is_remote(LabelId label) const {
+    return profile_.labels()[label].kind == LabelKind::remote;
+  }
   [[nodiscard]] bool is_disk() const { return usage_.resource == Resource::disk; }
   static void add(Used& to, const Used& more) {
     to.amount += more.amount;
@@ -98,8 +101,7 @@ class UsageTable {
   }
   [[nodiscard]] std::string name_of(GroupId group) const {
     const Group& g = usage_.groups.all()[group];
-    if (g.kind != GroupKind::special)
-      return party_name(profile_, options_.by, g, options_.unicode);
+    if (g.kind != GroupKind::special) return party_name(profile_, options_.by, g, options_.unicode);
     if (g.label == left_out) return "others";
     const Label& label = profile_.labels()[g.label];
     switch (label.kind) {
@@ -161,19 +163,22 @@ class UsageTable {
     line(text);
   }
 
-  // Of locks: who held them.
-  void tell_holders() {
+  // Of locks: who held them; of networks: who is at the other end.
+  void tell_others() {
+    const bool is_net = usage_.resource == Resource::net;
     for (const User& row : usage_.rows) {
-      if (&row - usage_.rows.data() >= static_cast<ptrdiff_t>(most_holders)) return;
-      std::vector<std::pair<GroupId, uint64_t>> holders(row.holders.begin(), row.holders.end());
-      std::ranges::stable_sort(holders, std::greater(), &std::pair<GroupId, uint64_t>::second);
+      if (&row - usage_.rows.data() >= static_cast<ptrdiff_t>(most_told)) return;
+      std::vector<std::pair<GroupId, uint64_t>> others(row.others.begin(), row.others.end());
+      std::ranges::stable_sort(others, std::greater(), &std::pair<GroupId, uint64_t>::second);
       std::string text;
-      for (const auto& [holder, ns] : holders) {
-        const Group& g = usage_.groups.all()[holder];
-        const bool known = g.kind != GroupKind::special;
-        if (!known || ns * least_told < row.all.amount) continue;
-        text += (text.empty() ? "  " + name_of(row.who) + " waited " : ", ") + duration_text(ns) +
-                " for " + (holder == row.who ? "itself" : name_of(holder));
+      for (const auto& [other, amount] : others) {
+        const Group& g = usage_.groups.all()[other];
+        const bool known =
+            g.kind != GroupKind::special || (g.label != left_out && is_remote(g.label));
+        if (!known || amount * least_told < row.all.amount) continue;
+        text += (text.empty() ? "  " + name_of(row.who) + (is_net ? ": " : " waited ") : ", ") +
+                amount_text(usage_.resource, amount) + (is_net ? " with " : " for ") +
+                (other == row.who ? "itself" : name_of(other));
       }
       if (!text.empty()) line(fit(text, options_.width, options_.unicode));
     }

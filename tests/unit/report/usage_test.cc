@@ -21,7 +21,7 @@ constexpr uint64_t mega = 1 << 20;
 // A database that writes to two disks, one that waits for its lock, and whoever has no nice name.
 struct BusyMachine {
   Profile profile;
-  LabelId database, waiter, hostile, kernel, nobody;
+  LabelId database, waiter, hostile, kernel, nobody, peer;
 
   BusyMachine() {
     profile.meta = {.kernel = "6.18.2-test", .cpus = 2, .duration_ns = 5000 * milli};
@@ -30,6 +30,10 @@ struct BusyMachine {
     hostile = process("\x1b[2J<img src=x>", 666);
     kernel = profile.label({.kind = LabelKind::kernel});
     nobody = profile.label({.kind = LabelKind::unclaimed, .reason = "dropped"});
+    peer = profile.label({.kind = LabelKind::remote,
+                          .without_pid = true,
+                          .comm = "192.0.2.7",
+                          .reason = "192.0.2.7"});
     profile.add({.ran_on = database, .served = database, .source = profile.string("user")},
                 {.count = 300, .ns = 300 * milli});
     use(database, Resource::disk, "disk:write", "vda", 300 * mega, 75, 900 * milli);
@@ -54,7 +58,7 @@ struct BusyMachine {
     const std::vector<FrameId> stack = {
         profile.frame({.kind = FrameKind::pseudo, .function = profile.string(leaf)}),
         profile.frame({.kind = FrameKind::pseudo, .function = profile.string(source)})};
-    profile.add({.ran_on = kernel,
+    profile.add({.ran_on = of == Resource::net ? peer : kernel,
                  .served = who,
                  .source = profile.string(source),
                  .stack = profile.stack(stack),
@@ -98,7 +102,7 @@ TEST(Usage, OfLocksSaysWhoHeldThem) {
   ASSERT_EQ(locks.rows.size(), 2);
   const User& waiter = locks.rows[0];
   uint64_t by_database = 0;
-  for (const auto& [holder, ns] : waiter.holders)
+  for (const auto& [holder, ns] : waiter.others)
     if (locks.groups.all()[holder].label == machine.database) by_database += ns;
   EXPECT_EQ(by_database, 1900 * milli);
 }
@@ -137,6 +141,9 @@ TEST(Usage, Json) {
   EXPECT_EQ(disk["rows"][0]["who"]["pid"], 812);
   EXPECT_EQ(disk["rows"][0]["devices"]["vda"]["write"]["bytes"], 300 * mega);
   EXPECT_EQ(disk["total"]["ways"]["read"]["count"], 1);
+  const auto& peer = json["resources"]["net"]["rows"][0]["peers"][0];
+  EXPECT_EQ(peer["who"], "192.0.2.7");
+  EXPECT_EQ(peer["bytes"], 97 * mega);
   const auto& lock = json["resources"]["lock"]["rows"][0];
   EXPECT_EQ(lock["ns"], 1903 * milli);
   EXPECT_EQ(lock["holders"][0]["who"]["comm"], "postgres");

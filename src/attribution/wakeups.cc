@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attribution/waits/wakeups.h"
+#include "attribution/wakeups.h"
 
 #include <arpa/inet.h>
 
@@ -31,8 +31,8 @@ Stacks::Frames from_scheduler_on(const Stacks& stacks, Stacks::Frames frames) {
 
 Stacks::Frames behind_programs(const Stacks& stacks, Stacks::Frames frames) {
   constexpr size_t most_of_ours = 16;
-  constexpr std::array ours = {"bpf_prog_", "__bpf_", "bpf_trace_run", "bpf_trampoline",
-                               "__traceiter_", "trace_event_"};
+  constexpr std::array ours = {"bpf_prog_",      "__bpf_",       "bpf_trace_run",
+                               "bpf_trampoline", "__traceiter_", "trace_event_"};
   size_t from = 0;
   for (size_t i = 0; i < frames.size() && i < most_of_ours; ++i)
     if (std::ranges::any_of(ours, [name = stacks.function(frames[i])](const char* prefix) {
