@@ -28,7 +28,7 @@ using Times = std::map<Whole, Time>;
 
 // What ran on the kernel itself is what found no room.
 bool is_sampled(const pk_key& key) {
-  return key.kind != PK_INTERRUPT && key.kind != PK_STOLEN && key.kind != PK_MEASURED &&
+  return is_of_cpu(key) && key.kind != PK_INTERRUPT && key.kind != PK_STOLEN && key.kind != PK_MEASURED &&
          key.kind != PK_CALLS && key.ran_on != PK_KERNEL;
 }
 

@@ -10,8 +10,7 @@
 #include "report/clients.h"
 #include "report/format.h"
 #include "report/ledger/ledger_text.h"
-#include "report/usage/usage_text.h"
-#include "report/waits/waits_text.h"
+#include "report/usage/resources.h"
 
 namespace pkprof {
 namespace {
@@ -21,13 +20,6 @@ struct Options {
   std::string output = "pkprof.pb.gz";
   std::string by = "pid";  // run
 };
-
-// Of resources besides CPU time; "" of none.
-std::string others_of_recording(const Profile& profile, ReportOptions how, By by, bool waits) {
-  how.by = by == By::client ? By::pid : by;
-  const std::string used = usage_tables(profile, how);
-  return (waits ? "\n" + waits_text(profile, how) : "") + (used.empty() ? "" : "\n" + used);
-}
 
 }  // namespace
 
@@ -87,8 +79,8 @@ void add_run(ArgParser& parser, CommandLine& line) {
         if (auto r = write_profile(recording->profile, options->output); !r)
           return complain(r.error().message, exit_failure);
       ReportOptions how = terminal_options();
-      const std::string others =
-          others_of_recording(recording->profile, how, by, options->recording.record.waits);
+      how.by = by;
+      const std::string others = resources_text(recording->profile, how);
       Profile cpu = of_resource(std::move(recording->profile), Resource::cpu);
       how.by = charge_as_asked(cpu, by);
       if (!print(ledger_text(cpu, how) + others)) return exit_failure;

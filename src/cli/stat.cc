@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkprof stat.
 #include <memory>
-#include <utility>
 
 #include "cli/recording.h"
 #include "cli/terminal.h"
+#include "model/merge.h"
 #include "report/clients.h"
 #include "report/ledger/ledger_text.h"
 #include "report/report_json.h"
+#include "report/usage/resources.h"
 
 namespace pkprof {
 namespace {
@@ -19,12 +20,15 @@ struct Options {
   size_t rows = 0;
 };
 
-bool show(const Options& o, Profile profile) {
+bool show(const Options& o, const Profile& profile) {
   ReportOptions r = terminal_options();
   r.limit = o.rows;
-  r.by = charge_as_asked(profile, by_from_string(o.by).value_or(By::pid));
   r.sources = !o.recording.record.target.all;
-  return print(o.json ? report_json(profile, r) : ledger_text(profile, r));
+  const By by = by_from_string(o.by).value_or(By::pid);
+  Profile cpu = of_resource(profile, Resource::cpu);
+  r.by = charge_as_asked(cpu, by);
+  return print(o.json ? report_json_with(profile, cpu, r)
+                      : ledger_text(cpu, r) + resources_text(profile, r));
 }
 
 int measure(Options& o, const CommandLine& line) {
@@ -32,11 +36,11 @@ int measure(Options& o, const CommandLine& line) {
   if (by_from_string(o.by) == By::thread) o.recording.record.threads = true;
   if (by_from_string(o.by) == By::client) o.recording.clients = true;
   o.recording.record.measure = true;
-  o.recording.record.each = [&](Profile profile) { return shown = show(o, std::move(profile)); };
+  o.recording.record.each = [&](Profile profile) { return shown = show(o, profile); };
   int status = 0;
   auto recording = record_as_asked(o.recording, line, status);
   if (!recording) return status;
-  if (shown && recording->profile.meta.duration_ns) shown = show(o, std::move(recording->profile));
+  if (shown && recording->profile.meta.duration_ns) shown = show(o, recording->profile);
   return shown ? status : exit_failure;
 }
 
@@ -46,6 +50,7 @@ void add_stat(ArgParser& parser, CommandLine& line) {
   auto options = std::make_shared<Options>();
   ArgParser sub = parser.subcommand("stat", "Measure whom CPU time is for, by entry and exit");
   add_recording_options(sub, options->recording);
+  add_resources_option(sub, options->recording);
   add_user_option(sub, options->recording.record.target.user);
   add_quiet_option(sub, options->recording);
   sub.add("--interval", options->recording.record.interval, "Show it every so often")

@@ -85,6 +85,11 @@ std::string watched_text(double share) {
   return share < 1 ? "watched " + share_text(share) + " of the time (--budget)" : "";
 }
 
+std::string watched_line(const Profile& profile, const ReportOptions& options) {
+  const std::string watched = watched_text(watched_share(profile.meta));
+  return watched.empty() ? "" : options.style.dim(watched) + "\n";
+}
+
 std::string party_name(const Profile& profile, By by, const Group& group, bool unicode) {
   return clean(group_title(profile, by, group), unicode);
 }

@@ -30,6 +30,8 @@ namespace pkprof {
 [[nodiscard]] std::string share_text(double share);
 // "watched 31 % of the time (--budget)" of a share below 1; else "".
 [[nodiscard]] std::string watched_text(double share);
+// The same of a recording, dimmed, with a newline.
+[[nodiscard]] std::string watched_line(const Profile& profile, const ReportOptions& options);
 // " at 997 Hz", "" if that is not known
 [[nodiscard]] std::string frequency_text(const Meta& meta);
 

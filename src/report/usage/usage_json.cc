@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/json_header.h"
+#include "report/usage/resources_json.h"
 #include "report/usage/usage.h"
 #include "report/usage/usage_text.h"
 
@@ -22,9 +23,8 @@ Json user_json(const User& user, Resource resource) {
 
 }  // namespace
 
-std::string usage_json(const Profile& profile, const ReportOptions& options) {
-  Json report = json_header(profile, "pkprof.usage/1", options.by);
-  Json& resources = report["resources"] = Json::object();
+Json resources_object(const Profile& profile, const ReportOptions& options) {
+  Json resources = Json::object();
   for (const Resource resource : used_resources(profile)) {
     const Usage usage = usage_of(profile, resource, options.by, options.pids);
     const auto name = [&](GroupId id) {
@@ -43,6 +43,12 @@ std::string usage_json(const Profile& profile, const ReportOptions& options) {
     }
     of["total"] = user_json(usage.total, resource);
   }
+  return resources;
+}
+
+std::string usage_json(const Profile& profile, const ReportOptions& options) {
+  Json report = json_header(profile, "pkprof.usage/1", options.by);
+  report["resources"] = resources_object(profile, options);
   return json_line(report);
 }
 

@@ -208,9 +208,7 @@ std::string usage_text(const Profile& profile, const ReportOptions& options) {
   std::string text = usage_tables(profile, options);
   if (text.empty())
     text = "Nothing was used, or the recording was made without --resource lock,disk,net,memory\n";
-  if (const std::string watched = watched_text(watched_share(profile.meta)); !watched.empty())
-    text += options.style.dim(watched) + "\n";
-  return text + incomplete_text(profile, options);
+  return text + watched_line(profile, options) + incomplete_text(profile, options);
 }
 
 extern const ReportView usage_view{"usage", usage_text, usage_json};

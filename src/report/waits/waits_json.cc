@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/json_header.h"
+#include "report/usage/resources_json.h"
 #include "report/waits/waits.h"
 #include "report/waits/waits_text.h"
 
 namespace pkprof {
-std::string waits_json(const Profile& profile, const ReportOptions& options) {
-  Json report = json_header(profile, "pkprof.waits/1", options.by);
+
+Json waits_array(const Profile& profile, const ReportOptions& options) {
   const Waits waits = waits_of(profile, options.by, options.pids);
   const auto name = [&](GroupId id) {
     return party_json(profile, options.by, waits.groups.all()[id]);
   };
-  Json& rows = report["waits"] = Json::array();
+  Json rows = Json::array();
   for (const Waiting& row : waits.rows) {
     Json reasons = Json::array();
     for (const WaitReason& reason : row.reasons) {
@@ -34,6 +35,12 @@ std::string waits_json(const Profile& profile, const ReportOptions& options) {
                     {"kinds", row.kinds},
                     {"reasons", reasons}});
   }
+  return rows;
+}
+
+std::string waits_json(const Profile& profile, const ReportOptions& options) {
+  Json report = json_header(profile, "pkprof.waits/1", options.by);
+  report["waits"] = waits_array(profile, options);
   return json_line(report);
 }
 

@@ -55,9 +55,7 @@ class WaitsText {
           std::min(waits_.rows.size(), options_.pids.empty() ? most_told : SIZE_MAX);
       for (size_t i = 0; i < told; ++i) tell(waits_.rows[i]);
     }
-    if (const std::string watched = watched_text(watched_share(profile_.meta)); !watched.empty())
-      line("\n" + options_.style.dim(watched));
-    return out_ + incomplete_text(profile_, options_);
+    return out_;
   }
 
  private:
@@ -176,8 +174,13 @@ class WaitsText {
 
 }  // namespace
 
-std::string waits_text(const Profile& profile, const ReportOptions& options) {
+std::string waits_tables(const Profile& profile, const ReportOptions& options) {
   return WaitsText(profile, options).run();
+}
+
+std::string waits_text(const Profile& profile, const ReportOptions& options) {
+  return waits_tables(profile, options) + watched_line(profile, options) +
+         incomplete_text(profile, options);
 }
 
 extern const ReportView waits_view{"waits", waits_text, waits_json};
