@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -38,11 +39,10 @@ void settle(RecordingOptions& o, const CommandLine& line) {
   o.record.hooks = !o.sample_only;
   if (o.clients || o.client_ports)
     o.record.clients = PK_CLIENTS_WANTED | (o.client_ports ? uint32_t{PK_CLIENTS_PORTS} : 0U);
-  for (const std::string& name : o.resources) {
-    const bool all = name == "all";
-    o.record.waits |= all || name == to_string(Resource::wait);
+  for (const Resource asked : asked_resources(o)) {
+    o.record.waits |= asked == Resource::wait;
     for (const auto& [resource, wanted] : usage_of)
-      if (all || name == to_string(resource)) o.record.usage |= wanted;
+      if (asked == resource) o.record.usage |= wanted;
   }
   Target& t = o.record.target;
   t.command = line.command;
@@ -134,6 +134,17 @@ void add_resources_option(ArgParser& parser, RecordingOptions& o) {
       .separated_by(',')
       .type("NAME[,NAME...]")
       .one_of({"cpu", "wait", "lock", "disk", "net", "memory", "all"});
+}
+
+std::vector<Resource> asked_resources(const RecordingOptions& o) {
+  std::vector<Resource> asked;
+  for (const Resource resource : every_resource) {
+    const bool named = std::ranges::any_of(o.resources, [resource](const std::string& name) {
+      return name == "all" || name == to_string(resource);
+    });
+    if (named && resource != Resource::cpu) asked.push_back(resource);
+  }
+  return asked;
 }
 
 void add_user_option(ArgParser& parser, std::string& user) {

@@ -30,6 +30,8 @@ void add_recording_options(ArgParser& parser, RecordingOptions& o);
 
 // Of those that show what else was recorded.
 void add_resources_option(ArgParser& parser, RecordingOptions& o);
+// Those that were asked for, but for CPU time.
+[[nodiscard]] std::vector<Resource> asked_resources(const RecordingOptions& o);
 
 // To pause it from outside.
 void add_control_options(ArgParser& parser, RecordingOptions& o);

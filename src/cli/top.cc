@@ -48,7 +48,8 @@ Result<> watch(Options& o, const CommandLine& line) {
   top::View view({.unicode = how.unicode,
                   .by = by,
                   .threads = o.recording.record.threads,
-                  .clients = o.recording.clients || o.recording.client_ports});
+                  .clients = o.recording.clients || o.recording.client_ports,
+                  .resources = asked_resources(o.recording)});
   auto terminal = top::Terminal::open(how.style.colour);
   if (!terminal) return std::unexpected(terminal.error());
   const auto draw = [&] { terminal->draw(view.draw(terminal->width(), terminal->height())); };
@@ -102,9 +103,11 @@ void add_top(ArgParser& parser, CommandLine& line) {
       .type("SECONDS")
       .range(0.1, 86400.0)
       .show_default();
+  add_resources_option(sub, options->recording);
   add_by_option(sub, options->by);
   sub.footer("It ends with the key q, or with -d.");
-  sub.examples({"pkprof top", "pkprof top --by container --interval 5"});
+  sub.examples(
+      {"pkprof top", "pkprof top --by container --interval 5", "pkprof top --resource disk,net"});
   sub.when_used(
       [options, &line] { line.action = [options, &line] { return show(*options, line); }; });
 }

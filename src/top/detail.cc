@@ -19,14 +19,16 @@ constexpr size_t most_stacks = 12;
 class Detail {
  public:
   Detail(const Profile& profile, const Table& table, const TableRow& row, By by, size_t width,
-         bool unicode)
+         bool unicode, std::span<const Resource> resources)
       : profile_(profile),
         table_(table),
+        place_(row),
         row_(table.ledger_row(row)),
         group_(table.ledger().groups[row_.group]),
         by_(by),
         width_(width),
-        unicode_(unicode) {}
+        unicode_(unicode),
+        resources_(resources) {}
 
   std::vector<Line> run() {
     who();
@@ -68,6 +70,7 @@ class Detail {
       numbers.push_back({percent(ns, profile_.meta.duration_ns), tone});
     }
     lines_.push_back(std::move(numbers));
+    if (!resources_.empty()) rates();
     if (!table_.ledger().has_clients) return;
     lines_.push_back({{"  for others ", Tone::dim},
                       {percent(row_.for_others_ns, profile_.meta.duration_ns)},
@@ -75,11 +78,22 @@ class Detail {
                       {percent(row_.with_servers_ns(), profile_.meta.duration_ns)}});
   }
 
+  void rates() {
+    Line line;
+    for (const Column column : columns_of(false, resources_)) {
+      if (resource_of(column) == Resource::cpu) continue;
+      line.push_back({"  " + std::string(title_of(column, by_)) + " ", Tone::dim});
+      line.push_back({rate_text(column, table_.value(place_, column), profile_.meta.duration_ns)});
+    }
+    lines_.push_back(std::move(line));
+  }
+
   void sources() {
     title("What it was for, % of one CPU");
     std::vector<std::pair<uint64_t, std::string>> sources;
     sources.reserve(row_.sources.size());
-    for (const auto& [source, ns] : row_.sources) sources.emplace_back(ns, source);
+    for (const auto& [source, ns] : row_.sources)
+      if (ns) sources.emplace_back(ns, source);
     std::ranges::stable_sort(sources, std::greater(), &decltype(sources)::value_type::first);
     for (const auto& [ns, source] : sources)
       lines_.push_back({{share(ns) + "  "}, {clean(source, unicode_)}});
@@ -163,19 +177,22 @@ class Detail {
 
   const Profile& profile_;
   const Table& table_;
+  const TableRow& place_;
   const LedgerRow& row_;
   const Group& group_;
   const By by_;
   const size_t width_;
   const bool unicode_;
+  const std::span<const Resource> resources_;
   std::vector<Line> lines_;
 };
 
 }  // namespace
 
 std::vector<Line> detail_lines(const Profile& profile, const Table& table, const TableRow& row,
-                               By by, size_t width, bool unicode) {
-  return Detail(profile, table, row, by, std::max<size_t>(width, 24), unicode).run();
+                               By by, size_t width, bool unicode,
+                               std::span<const Resource> resources) {
+  return Detail(profile, table, row, by, std::max<size_t>(width, 24), unicode, resources).run();
 }
 
 }  // namespace pkprof::top

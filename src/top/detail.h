@@ -3,6 +3,7 @@
 // for whom it worked, and its hot stacks.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "top/screen.h"
@@ -10,9 +11,9 @@
 
 namespace pkprof::top {
 
-// As many lines as it takes.
+// As many lines as it takes. `resources`: those that are shown besides CPU time.
 [[nodiscard]] std::vector<Line> detail_lines(const Profile& profile, const Table& table,
-                                             const TableRow& row, By by, size_t width,
-                                             bool unicode);
+                                             const TableRow& row, By by, size_t width, bool unicode,
+                                             std::span<const Resource> resources = {});
 
 }  // namespace pkprof::top

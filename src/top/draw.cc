@@ -20,13 +20,19 @@ namespace {
 constexpr size_t name_width = 16;
 constexpr size_t least_name_width = 12;
 constexpr size_t group_width = 30;
-constexpr size_t header_lines = 5;
 constexpr size_t most_totals = 6;  // of one line
 constexpr size_t least_rows = 4;   // before the totals go
 
+// What goes first where there is not enough room. Other columns of CPU time go only where those of
+// other resources are asked for.
+constexpr std::array least_of_clients = {Column::for_others, Column::with_servers};
+constexpr std::array least_wanted = {Column::stolen, Column::seems,    Column::async, Column::own,
+                                     Column::user,   Column::memory,   Column::lock,  Column::wait,
+                                     Column::sent,   Column::received, Column::write, Column::read};
+
 // One more for a title that is as wide as a number.
 size_t width_of(Column column) {
-  return column == Column::with_servers ? number_width + 1 : number_width;
+  return title_of(column, By::pid).size() < number_width ? number_width : number_width + 1;
 }
 
 size_t width_of(const std::vector<Column>& columns) {
@@ -172,27 +178,48 @@ std::vector<Line> View::header(size_t width) const {
   lines.push_back(std::move(legend));
   lines.push_back(parts_line("async: ", table_->async_by_source(most_totals), whole));
   lines.push_back(parts_line("for:   ", table_->async_by_party(most_totals), whole));
+  if (!options_.resources.empty()) lines.push_back(rates_line());
   for (Line& line : lines) line = fitted(std::move(line), width, options_.unicode);
   return lines;
 }
 
-// FOR OTHERS goes first where there is not enough room, then WITH SERVERS.
+// Of all, so that what is in no row is somewhere.
+Line View::rates_line() const {
+  Line line = {{"all:   ", Tone::dim}};
+  for (const Column column : columns_of(false, options_.resources)) {
+    if (resource_of(column) == Resource::cpu) continue;
+    const uint64_t total = table_->rates().total(column);
+    if (!total) continue;
+    line.push_back({std::string(title_of(column, By::pid)) + " ", Tone::dim});
+    line.push_back({rate_text(column, total, profile_->meta.duration_ns) + "  "});
+  }
+  return line;
+}
+
 std::vector<Column> View::numbers(size_t width) const {
-  std::vector<Column> columns = columns_of(shows_clients());
+  std::vector<Column> columns = all_columns();
   std::erase_if(columns, [](Column c) { return c == Column::id || c == Column::name; });
-  for (const Column least : {Column::for_others, Column::with_servers})
+  const auto make_room = [&](Column least) {
     if (table_->id_width() + 1 + least_name_width + width_of(columns) > width)
       std::erase(columns, least);
+  };
+  for (const Column least : least_of_clients) make_room(least);
+  if (options_.resources.empty()) return columns;
+  for (const Column least : least_wanted)
+    if (least != table_options_.sort) make_room(least);
   return columns;
 }
 
-// Names give way to columns for clients, and to no others.
+// Names give way to columns for clients and other resources, and to no others.
 size_t View::room_for_name(size_t width) const {
   const bool grouped = table_options_.by != By::pid && table_options_.by != By::thread;
   const size_t wanted = grouped ? group_width : name_width;
   const std::vector<Column> columns = numbers(width);
-  if (std::ranges::find(columns, Column::with_servers) == columns.end()) return wanted;
-  return std::min(wanted, width - table_->id_width() - 1 - width_of(columns));
+  if (options_.resources.empty() &&
+      std::ranges::find(columns, Column::with_servers) == columns.end())
+    return wanted;
+  const size_t used = table_->id_width() + 1 + width_of(columns);
+  return std::clamp(width - std::min(width, used), least_name_width, wanted);
 }
 
 std::vector<Line> View::headings(size_t width) const {
@@ -233,13 +260,13 @@ Line View::row_line(const TableRow& row, size_t width) const {
   const std::string whole_name = table_->name(row);
   const std::string name = path ? fit_tail(whole_name, room, options_.unicode)
                                 : fit(whole_name, room - indent, options_.unicode);
-  const LedgerRow& of = table_->ledger_row(row);
   const uint64_t whole = profile_->meta.duration_ns;
   Line line = {{pad_left(table_->id(row), table_->id_width()) + " "},
                {pad_right(std::string(indent, ' ') + name, room)}};
   for (const Column column : numbers(width))
-    line.push_back({pad_left(percent_or_dash(value_of(of, column), whole), width_of(column)),
-                    tone_of(column)});
+    line.push_back(
+        {pad_left(rate_text(column, table_->value(row, column), whole), width_of(column)),
+         tone_of(column)});
   line.push_back({"  " + table_->why(row), Tone::dim});
   return fitted(std::move(line), width, options_.unicode);
 }
@@ -264,8 +291,8 @@ Line View::last_line(size_t width) const {
 }
 
 void View::draw_list(Screen& screen, size_t width, size_t height) {
-  const size_t totals = height >= header_lines + least_rows + 1 ? header_lines : 1;
   const std::vector<Line> above = header(width);
+  const size_t totals = height >= above.size() + least_rows + 1 ? above.size() : 1;
   for (size_t i = 0; i < totals; ++i) screen.lines.push_back(above[i]);
   for (Line& line : headings(width))
     if (screen.lines.size() < height) screen.lines.push_back(std::move(line));
@@ -300,7 +327,7 @@ Screen View::draw(size_t width, size_t height) {
   const bool has_last_line = height > 1;
   const size_t room = has_last_line ? height - 1 : 1;
   if (page_ == Page::help) {
-    std::vector<Line> lines = help_lines();
+    std::vector<Line> lines = help_lines(options_.resources);
     if (profile_)
       for (const std::string& sentence : degraded_sentences(*profile_, table_options_.by))
         lines.push_back({{"incomplete: ", Tone::warning}, {clean(sentence, options_.unicode)}});
@@ -310,10 +337,11 @@ Screen View::draw(size_t width, size_t height) {
         fitted({{"pkprof top: the first figures come in a moment"}}, width, options_.unicode));
   } else if (page_ == Page::process) {
     const auto row = row_named(selected_);
-    const std::vector<Line> lines = !row ? std::vector<Line>{{{selected_name_, Tone::strong}},
-                                                             {{"took no time just now", Tone::dim}}}
-                                         : detail_lines(*profile_, *table_, table_->rows()[*row],
-                                                        table_options_.by, width, options_.unicode);
+    const std::vector<Line> lines =
+        !row ? std::vector<Line>{{{selected_name_, Tone::strong}},
+                                 {{"took no time just now", Tone::dim}}}
+             : detail_lines(*profile_, *table_, table_->rows()[*row], table_options_.by, width,
+                            options_.unicode, options_.resources);
     draw_pages(screen, lines, width, room);
   } else {
     draw_list(screen, width, room);

@@ -39,32 +39,6 @@ std::vector<std::pair<uint32_t, uint64_t>> largest(std::vector<uint64_t> sums, s
 
 }  // namespace
 
-std::vector<Column> columns_of(bool clients) {
-  std::vector<Column> columns;
-  for (size_t i = 0; i < column_count; ++i) {
-    const auto column = static_cast<Column>(i);
-    if (clients || upper_title_of(column).empty()) columns.push_back(column);
-  }
-  return columns;
-}
-
-std::string_view upper_title_of(Column column) {
-  if (column == Column::for_others) return "FOR";
-  return column == Column::with_servers ? "WITH" : "";
-}
-
-std::string_view title_of(Column column, By by) {
-  constexpr std::array<std::string_view, column_count> titles = {
-      "PID", "COMM", "SEEMS", "USER", "OWN", "ASYNC", "COSTS", "OTHERS", "SERVERS", "STOLEN"};
-  if (column == Column::id && by == By::thread) return "PID/TID";
-  if (column == Column::id && by != By::pid) return "PROCS";
-  if (column == Column::name && by == By::cgroup) return "CGROUP";
-  if (column == Column::name && by == By::container) return "CONTAINER";
-  if (column == Column::name && by == By::unit) return "UNIT";
-  if (column == Column::name && by == By::exe) return "EXE";
-  return titles[static_cast<size_t>(column)];
-}
-
 uint64_t value_of(const LedgerRow& row, Column column) {
   switch (column) {
     case Column::seems:
@@ -110,10 +84,11 @@ std::span<const Shares::Share> Shares::of(GroupId group) const {
   return {begin, end};
 }
 
-Table::Table(const Profile& profile, const TableOptions& options)
+Table::Table(const Profile& profile, const TableOptions& options, Rates rates)
     : profile_(profile),
       options_(options),
       ledger_(build_ledger(profile, {}, options.by)),
+      rates_(std::move(rates)),
       id_width_(options.by == By::thread ? 15 : 7) {
   add_flows();
   for (size_t i = 0; i < ledger_.processes.size(); ++i)
@@ -163,10 +138,12 @@ std::string Table::name(const TableRow& row) const {
 }
 
 std::string Table::key(const TableRow& row) const {
-  const LedgerRow& of = ledger_row(row);
-  const Group& group = ledger_.groups[of.group];
-  if (!is_by_process()) return std::string(to_string(group.kind)) + "/" + group.name;
-  return id(row) + "/" + std::to_string(profile_.labels()[of.label].start_ns);
+  return key_of(profile_, options_.by, ledger_.groups[ledger_row(row).group]);
+}
+
+uint64_t Table::value(const TableRow& row, Column column) const {
+  return resource_of(column) == Resource::cpu ? value_of(ledger_row(row), column)
+                                              : rates_.amount(key(row), column);
 }
 
 // Most first, names and numbers in their order; what is equal as the ledger has it.
@@ -192,7 +169,7 @@ void Table::sort() {
           group.thread);
     });
   else
-    order([this](const TableRow& row) { return value_of(ledger_row(row), options_.sort); });
+    order([this](const TableRow& row) { return value(row, options_.sort); });
 }
 
 // Rows whose parent is not among them are at the top. Threads are below their process's parent.

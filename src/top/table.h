@@ -2,7 +2,6 @@
 // The rows of the list: those of the ledger, chosen, in order, with words for why.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,29 +12,13 @@
 #include "model/profile.h"
 #include "report/groups.h"
 #include "report/ledger.h"
+#include "top/column.h"
+#include "top/rates.h"
 
 namespace pkprof::top {
 
-enum class Column : uint8_t {
-  id = 0,
-  name,
-  seems,
-  user,
-  own,
-  async,
-  costs,
-  for_others,  // this one and the next only where clients are recorded
-  with_servers,
-  stolen
-};
-inline constexpr size_t column_count = 10;
-// From left to right.
-[[nodiscard]] std::vector<Column> columns_of(bool clients);
-[[nodiscard]] std::string_view title_of(Column column, By by);
-// Of a column of numbers, in nanoseconds.
+// Of a column of CPU time, in nanoseconds.
 [[nodiscard]] uint64_t value_of(const LedgerRow& row, Column column);
-// Of a title of two words the first, else "".
-[[nodiscard]] std::string_view upper_title_of(Column column);
 
 struct TableOptions {
   By by = By::pid;
@@ -72,14 +55,17 @@ class Shares {
 
 class Table {
  public:
-  // `profile` must outlive this.
-  Table(const Profile& profile, const TableOptions& options);
+  // `profile`, of CPU time, must outlive this. `rates`: what its rows have of other resources.
+  Table(const Profile& profile, const TableOptions& options, Rates rates = {});
 
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
   [[nodiscard]] const std::vector<TableRow>& rows() const { return rows_; }
   [[nodiscard]] const LedgerRow& ledger_row(const TableRow& row) const {
     return ledger_.processes[row.row];
   }
+  // Of a column of numbers: nanoseconds, or bytes.
+  [[nodiscard]] uint64_t value(const TableRow& row, Column column) const;
+  [[nodiscard]] const Rates& rates() const { return rates_; }
   // What stands in a row's first columns; the name is cleaned.
   [[nodiscard]] std::string id(const TableRow& row) const;
   [[nodiscard]] size_t id_width() const { return id_width_; }
@@ -109,6 +95,7 @@ class Table {
   const Profile& profile_;
   const TableOptions options_;
   const Ledger ledger_;
+  const Rates rates_;
   std::vector<TableRow> rows_;
   size_t id_width_;
   Shares async_;       // by who was served, and source

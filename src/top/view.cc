@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/merge.h"
 #include "report/clients.h"
 
 namespace pkprof::top {
@@ -29,10 +30,18 @@ bool View::has_clients() const {
 void View::rebuild() {
   if (!recorded_) return;
   table_.reset();
-  // Of what is owned elsewhere nothing is to be freed.
-  profile_ = by_client_ ? std::make_shared<const Profile>(charged_to_clients(*recorded_))
-                        : std::shared_ptr<const Profile>(std::shared_ptr<void>(), recorded_.get());
-  table_ = std::make_unique<const Table>(*profile_, table_options_);
+  Rates rates;
+  if (options_.resources.empty()) {
+    // Of what is owned elsewhere nothing is to be freed.
+    profile_ = std::shared_ptr<const Profile>(std::shared_ptr<void>(), recorded_.get());
+  } else {
+    rates = Rates(*recorded_, table_options_.by);
+    Profile cpu = of_resource(*recorded_, Resource::cpu);
+    rates.add_rows(cpu);
+    profile_ = std::make_shared<const Profile>(std::move(cpu));
+  }
+  if (by_client_) profile_ = std::make_shared<const Profile>(charged_to_clients(*profile_));
+  table_ = std::make_unique<const Table>(*profile_, table_options_, std::move(rates));
 }
 
 std::optional<size_t> View::row_named(const std::string& key) const {
@@ -208,7 +217,7 @@ void View::move(const Key& key) {
 }
 
 void View::sort_by(int step) {
-  const std::vector<Column> columns = columns_of(shows_clients());
+  const std::vector<Column> columns = all_columns();
   const auto at = std::ranges::find(columns, table_options_.sort) - columns.begin();
   const auto count = static_cast<ptrdiff_t>(columns.size());
   table_options_.sort = columns[static_cast<size_t>((at + step + count) % count)];

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/profile.h"
 #include "report/groups.h"
@@ -17,9 +18,10 @@ namespace pkprof::top {
 struct ViewOptions {
   bool unicode = true;
   By by = By::pid;
-  bool threads = false;  // they are recorded
-  bool clients = false;  // servers' clients are recorded
-  double interval = 1;   // seconds between profiles
+  bool threads = false;                  // they are recorded
+  bool clients = false;                  // servers' clients are recorded
+  double interval = 1;                   // seconds between profiles
+  std::vector<Resource> resources = {};  // that are recorded besides CPU time
 };
 
 class View {
@@ -60,8 +62,12 @@ class View {
 
   [[nodiscard]] Line title_line(const std::string& facts, size_t width) const;
   [[nodiscard]] std::vector<Line> header(size_t width) const;
+  [[nodiscard]] Line rates_line() const;
   void draw_list(Screen& screen, size_t width, size_t height);
   void draw_pages(Screen& screen, const std::vector<Line>& lines, size_t width, size_t height);
+  [[nodiscard]] std::vector<Column> all_columns() const {
+    return columns_of(shows_clients(), options_.resources);
+  }
   // Columns of numbers that there is room for.
   [[nodiscard]] std::vector<Column> numbers(size_t width) const;
   [[nodiscard]] size_t room_for_name(size_t width) const;
@@ -72,7 +78,7 @@ class View {
   ViewOptions options_;
   TableOptions table_options_;
   std::unique_ptr<const Profile> recorded_;
-  // The same, or what servers did is charged to their clients.
+  // The same, of CPU time; or what servers did is charged to their clients.
   std::shared_ptr<const Profile> profile_;
   bool by_client_ = false;
   std::unique_ptr<const Table> table_;
