@@ -46,6 +46,8 @@ expect 'ledger flat graph tree' pkprof report --view ''
 expect 'graph' pkprof report --view gr
 never 'flat' pkprof report --view gr
 expect 'folded speedscope gmon' pkprof export --to ''
+expect 'wait lock disk net memory all' pkprof top --resource ''
+expect 'disk' pkprof stat --resource di
 here=$(dirname "${BASH_SOURCE[0]}")
 expect "$here/completions.sh" pkprof report "$here/comp"
 expect 'bash' pkprof record -- bas

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "scenario.h"
+#include "testdisk.h"
 
 namespace pkprof::live {
 namespace {
@@ -198,6 +199,54 @@ TEST_F(StatTest, ThePathOfAShortProgramIsKnown) {
   const Report report = stat_of({"-d", in_guest() ? "9" : "3", "--", "sh", "-c",
                                  "sleep 0.5; " + hog + " --seconds 0.02 >/dev/null; sleep 0.1"});
   EXPECT_EQ(report.pids_running("pk_hog").size(), 1U) << report.text;
+}
+
+// What is measured is divided by samples of CPU time alone, whatever else is recorded; and bytes
+// stay bytes.
+TEST_F(StatTest, OtherResourcesLeaveTheLedgerAsItIs) {
+  auto disk = testnet::Disk::create({.direct = true});
+  if (!disk) GTEST_SKIP() << disk.error().message;
+  stage_.start_hog(last_cpu());
+  TempDir dir;
+  const std::string write = testnet::sibling("pk_disk") + " --mode direct --rate 16 --seconds " +
+                            (in_guest() ? "9" : "3") + " --file " + disk->path("file") + " >" +
+                            dir.file("written");
+  const Report report = stat_of({"-a", "--resource", "all", "--", "sh", "-c", write});
+  EXPECT_LT(report.unclaimed.at("unsampled"), report.cpu_ns / 20);
+  std::ifstream file(dir.file("written"));
+  std::string line;
+  while (std::getline(file, line) && !line.starts_with("{")) continue;
+  const auto said = nlohmann::json::parse(line);
+  const auto json = nlohmann::json::parse(report.text);
+  const auto row_of = [&](const nlohmann::json& rows) {
+    for (const auto& row : rows)
+      if (row["who"].is_object() && row["who"]["pid"] == said["pid"]) return row;
+    return nlohmann::json();
+  };
+  const auto used = row_of(json["resources"]["disk"]["rows"]);
+  ASSERT_TRUE(used.is_object()) << report.text;
+  double written = 0;  // the disk is on a file, which lies on another disk
+  for (const auto& [device, ways] : used["devices"].items())
+    if (device.starts_with("loop")) written += ways["write"]["bytes"].get<double>();
+  const auto truth = said["bytes"].get<double>();
+  EXPECT_NEAR(written, truth, 0.05 * truth);
+  const auto waited = row_of(json["waits"]);
+  ASSERT_TRUE(waited.is_object()) << report.text;
+  EXPECT_GT(waited["kinds"]["disk"].get<uint64_t>(), 1'000'000U) << waited.dump();
+  EXPECT_TRUE(json["resources"].contains("memory"));
+}
+
+TEST_F(StatTest, ResourcesAreTablesBelowTheLedger) {
+  const Finished done =
+      run_pkprof({"stat", "--resource", "memory,wait", "-n", "3", "-d", in_guest() ? "5" : "1"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  const size_t ledger = done.out.find("For whom was the kernel working?");
+  const size_t waits = done.out.find("What did threads wait for");
+  const size_t memory = done.out.find("For whom was memory taken?");
+  EXPECT_LT(ledger, waits);
+  EXPECT_LT(waits, memory);
+  EXPECT_NE(memory, std::string::npos) << done.out;
+  EXPECT_EQ(done.out.find("For whom did the disks work?"), std::string::npos);
 }
 
 TEST_F(StatTest, ACommandsStatusIsPkprofs) {

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <iterator>
 #include <sstream>
 #include <thread>
 
 #include "scenario.h"
+#include "testdisk.h"
 
 namespace pkprof::live {
 namespace {
@@ -202,6 +204,38 @@ TEST_F(TopTest, NamesAreTextAndColoursCanBeOff) {
     EXPECT_EQ(plain.raw().find(colour), std::string::npos) << colour;
   const Screen old(command("", "TERM=vt100"), 80, 24);
   old.wait_for("STOLEN");
+}
+
+// One that writes past the page cache, so much a second. It takes little CPU time. The disk lies on
+// a file, so that another disk may write it, too.
+TEST_F(TopTest, ShowsWhatDisksDoForWhom) {
+  auto disk = testnet::Disk::create({.direct = true});
+  if (!disk) GTEST_SKIP() << disk.error().message;
+  const int writer = stage_.start(
+      nullptr, {"pk_disk", "--file", disk->path("file"), "--mode", "direct", "--rate", "16"});
+  Screen screen(command("--resource disk,wait"), 100, 24);
+  std::string list = screen.wait_for("READ/s WRITE/s   WAIT");
+  // With the first figures the disk may have been busy for others.
+  const auto written = [&] {
+    std::istringstream words(line_of(list, writer));
+    std::vector<std::string> row{std::istream_iterator<std::string>(words), {}};
+    // PID, COMM, six of CPU time, READ/s, WRITE/s.
+    return row.size() > 9 && row[9].ends_with("M") ? std::stod(row[9]) : 0;
+  };
+  for (int i = 0; i < 100 && written() < (in_guest() ? 1 : 12); ++i) {
+    std::this_thread::sleep_for(200ms);
+    list = screen.text();
+  }
+  EXPECT_GE(written(), in_guest() ? 1 : 12) << list;
+  EXPECT_LE(written(), 2 * 20) << list;
+  EXPECT_NE(list.find("all:   "), std::string::npos) << list;
+  for (const char* title : {"vSTOLEN", "vREAD/s", "vWRITE/s"}) {
+    screen.press(">");
+    list = screen.wait_for(title);
+  }
+  list = list.substr(list.find("vWRITE/s"));
+  const std::string first = list.substr(list.find('\n') + 1);
+  EXPECT_NE(first.substr(0, first.find('\n')).find("pk_disk"), std::string::npos) << list;
 }
 
 TEST_F(TopTest, EndsAsItWasAsked) {
