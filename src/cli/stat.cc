@@ -7,7 +7,6 @@
 #include "model/merge.h"
 #include "report/clients.h"
 #include "report/ledger/ledger_text.h"
-#include "report/report_json.h"
 #include "report/usage/resources.h"
 
 namespace pkprof {

@@ -10,6 +10,7 @@
 #include "model/profile.h"
 #include "report/clients.h"
 #include "report/groups.h"
+#include "report/options.h"
 
 namespace pkprof {
 
@@ -17,6 +18,9 @@ using Json = nlohmann::ordered_json;
 
 // What is true of the whole recording.
 [[nodiscard]] Json json_header(const Profile& profile, std::string_view schema, By by);
+
+// All of schema pkprof.report/1: what report_json() prints.
+[[nodiscard]] Json report_object(const Profile& profile, const ReportOptions& options);
 
 // What a server did for its clients, one by one.
 [[nodiscard]] Json for_clients(const Profile& profile, const Server& server);

@@ -5,12 +5,9 @@
 #include <map>
 #include <utility>
 
-#include "model/merge.h"
 #include "report/clients.h"
 #include "report/json_header.h"
 #include "report/ledger.h"
-#include "report/usage/resources_json.h"
-#include "report/usage/usage.h"
 
 namespace pkprof {
 
@@ -119,7 +116,9 @@ bool is_steal(const Profile& profile, const Group& group) {
   return group.label != left_out && profile.labels()[group.label].kind == LabelKind::steal;
 }
 
-Json report_of(const Profile& profile, const ReportOptions& options) {
+}  // namespace
+
+Json report_object(const Profile& profile, const ReportOptions& options) {
   const Ledger ledger = build_ledger(profile, options.pids, options.by);
   Json report = json_header(profile, "pkprof.report/1", options.by);
   std::vector<size_t> place_of(ledger.groups.size());
@@ -159,19 +158,8 @@ Json report_of(const Profile& profile, const ReportOptions& options) {
   return report;
 }
 
-}  // namespace
-
 std::string report_json(const Profile& profile, const ReportOptions& options) {
-  return json_line(report_of(profile, options));
-}
-
-std::string report_json_with(const Profile& recorded, const Profile& cpu,
-                             const ReportOptions& options) {
-  Json report = report_of(cpu, options);
-  if (has_resource(recorded, Resource::wait)) report["waits"] = waits_array(recorded, options);
-  if (!used_resources(recorded).empty())
-    report["resources"] = resources_object(recorded, options);
-  return json_line(report);
+  return json_line(report_object(profile, options));
 }
 
 }  // namespace pkprof

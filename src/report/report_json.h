@@ -15,9 +15,4 @@ namespace pkprof {
 // newline and has no other: one line a report.
 [[nodiscard]] std::string report_json(const Profile& profile, const ReportOptions& options = {});
 
-// The same of the CPU time of a recording, and what that has of other resources: "waits" as in
-// pkprof.waits/1, "resources" as in pkprof.usage/1.
-[[nodiscard]] std::string report_json_with(const Profile& recorded, const Profile& cpu,
-                                           const ReportOptions& options = {});
-
 }  // namespace pkprof

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "report/usage/usage_json.h"
+
 #include "report/json_header.h"
-#include "report/usage/resources_json.h"
 #include "report/usage/usage.h"
 #include "report/usage/usage_text.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "report/waits/waits_json.h"
+
 #include "report/json_header.h"
-#include "report/usage/resources_json.h"
 #include "report/waits/waits.h"
 #include "report/waits/waits_text.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of JSON reports; private to src/report, as json_header.h is.
+// A part of JSON reports; private to src/report, as json_header.h is.
 #pragma once
 
 #include "report/json_header.h"
@@ -7,8 +7,6 @@
 
 namespace pkprof {
 
-// "waits" of schema pkprof.waits/1: who waited, for what and for whom.
-[[nodiscard]] Json waits_array(const Profile& profile, const ReportOptions& options);
 // "resources" of schema pkprof.usage/1: by name, what was used, by whom and how.
 [[nodiscard]] Json resources_object(const Profile& profile, const ReportOptions& options);
 
