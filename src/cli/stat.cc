@@ -35,7 +35,7 @@ int measure(Options& o, const CommandLine& line) {
   if (by_from_string(o.by) == By::thread) o.recording.record.threads = true;
   if (by_from_string(o.by) == By::client) o.recording.clients = true;
   o.recording.record.measure = true;
-  o.recording.record.each = [&](Profile profile) { return shown = show(o, profile); };
+  o.recording.record.each = [&](const Profile& profile) { return shown = show(o, profile); };
   int status = 0;
   auto recording = record_as_asked(o.recording, line, status);
   if (!recording) return status;
