@@ -47,6 +47,16 @@ long held_clocks(pid_t pid, Clock clock) {
   return count;
 }
 
+// What `perf sched record` and bcc's offcputime and offwaketime need, without what else they do.
+constexpr const char* sched_events = "sched:sched_switch,sched:sched_waking";
+constexpr const char* off_and_wake_time =
+    "tracepoint:sched:sched_waking { @waker[args->pid] = kstack; } "
+    "tracepoint:sched:sched_switch { @since[args->prev_pid] = nsecs; "
+    "@kernel[args->prev_pid] = kstack; @user[args->prev_pid] = ustack; "
+    "if (@since[args->next_pid]) { @off[@kernel[args->next_pid], @user[args->next_pid], "
+    "@waker[args->next_pid]] = sum(nsecs - @since[args->next_pid]); "
+    "delete(@since[args->next_pid]); } }";
+
 Variant pkprof(VariantInfo info) {
   const std::string result = info.name + ".pb.gz";
   return {std::move(info), "", result, Clock::link, true};
@@ -67,6 +77,13 @@ Argv Variant::argv(const Stage& stage, int hz) const {
   if (info.name == "pkprof-clients") {
     return {ours, "record", "-a", "-F", rate, "--budget", "100", "--clients", "-o", file};
   }
+  if (info.name == "pkprof-waits") {
+    return {ours, "record", "-a", "-F", rate, "--budget", "100", "--resource", "wait", "-o", file};
+  }
+  if (info.name == "perf-sched") {
+    return {find_program("perf"), "record", "-a", "-g", "-e", sched_events, "-o", file};
+  }
+  if (info.name == "bpftrace-sched") return {find_program("bpftrace"), "-e", off_and_wake_time};
   if (info.name == "sampler") {
     return {ours, "record", "-a", "-F", rate, "--no-attribution", "-o", file};
   }
@@ -85,6 +102,16 @@ std::vector<Variant> all_variants() {
       pkprof({"pkprof", "pkprof record -a -F HZ -o FILE"}),
       pkprof({"pkprof-100", "pkprof record -a -F HZ --budget 100 -o FILE"}),
       pkprof({"pkprof-clients", "pkprof record -a -F HZ --budget 100 --clients -o FILE"}),
+      pkprof({"pkprof-waits", "pkprof record -a -F HZ --budget 100 --resource wait -o FILE"}),
+      {{"perf-sched", std::string("perf record -a -g -e ") + sched_events + " -o FILE"},
+       "perf",
+       "perf.data",
+       Clock::event,
+       false,
+       true},
+      {{"bpftrace-sched", "bpftrace -e '(time off the CPU by stacks, and who woke)'"},
+       "bpftrace",
+       "bpftrace.txt"},
       pkprof({"sampler", "pkprof record -a -F HZ --no-attribution -o FILE"}),
       {{"perf", "perf record -a -g -F HZ -o FILE"}, "perf", "perf.data", Clock::event, false, true},
       {{"bpftrace", "bpftrace -e 'profile:hz:HZ { @[kstack, ustack] = count(); }'"},
