@@ -28,8 +28,8 @@ using Times = std::map<Whole, Time>;
 
 // What ran on the kernel itself is what found no room.
 bool is_sampled(const pk_key& key) {
-  return is_of_cpu(key) && key.kind != PK_INTERRUPT && key.kind != PK_STOLEN && key.kind != PK_MEASURED &&
-         key.kind != PK_CALLS && key.ran_on != PK_KERNEL;
+  return is_of_cpu(key) && key.kind != PK_INTERRUPT && key.kind != PK_STOLEN &&
+         key.kind != PK_MEASURED && key.kind != PK_CALLS && key.ran_on != PK_KERNEL;
 }
 
 // Between the vectors a softirq's loop is not measured, and is part of the turn.

@@ -91,14 +91,18 @@ void Recorder::add(const Tables& tables) {
     // A sleeper whose timer went off may never have been sampled; all others were told.
     if (key.served_kind == PK_SERVED_LABEL && key.basis == PK_BASIS_OWNER && key.served >> 32)
       processes_.meet(key.served);
-    this->count(row, {scale_(count.ns), count.samples});
+    this->count(row, scaled(key, count.ns, count.samples));
   }
 }
 
 void Recorder::scale_all(uint64_t watched_ns, uint64_t all_ns) {
   Scale scale(watched_ns, all_ns);
+  Scale scale_times = scale;
   for (Counts* rows : {&rows_, &objects_})
-    for (auto& [row, count] : *rows) count.ns = scale(count.ns);
+    for (auto& [row, count] : *rows) {
+      count.ns = scale(count.ns);
+      if (!is_of_cpu(row.key)) count.samples = scale_times(count.samples);
+    }
   timeline_.scale(Scale(watched_ns, all_ns));
 }
 
@@ -286,9 +290,8 @@ void Recorder::tell(Profile& profile, const Row& row, const SampleKey& key,
   const bool exact = row.key.kind == PK_INTERRUPT;
   (exact || row.key.kind == PK_CALLS ? value.calls : value.count) = count.samples;
   if (exact) value.exact_ns = count.ns;
-  if (row.key.kind == PK_WAIT && waits_.locks && row.key.futex) {
-    if (const auto lock = as_lock(profile, key)) profile.add(*lock, value);
-  }
+  if (row.key.kind == PK_WAIT && waits_.locks)
+    if (const auto lock = as_lock(profile, key, row.key)) profile.add(*lock, value);
   if (row.key.kind != PK_WAIT || waits_.kept) profile.add(key, value);
 }
 

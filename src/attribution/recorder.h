@@ -76,7 +76,10 @@ class Recorder {
     timeline_.begin(slot, slots, slot_ns);
   }
   // Time that is added from here on was watched for `watched_ns`, and stands for `all_ns`.
-  void begin_scale(uint64_t watched_ns, uint64_t all_ns) { scale_ = Scale(watched_ns, all_ns); }
+  void begin_scale(uint64_t watched_ns, uint64_t all_ns) {
+    scale_ = Scale(watched_ns, all_ns);
+    scale_times_ = scale_;
+  }
   // So does all the time that was added so far.
   void scale_all(uint64_t watched_ns, uint64_t all_ns);
   // Samples by how their stacks of user code ended, since the start.
@@ -119,6 +122,10 @@ class Recorder {
               std::span<const uint64_t> ns, bool voted);
   void charge_many(std::span<const std::pair<Row, pk_count>> rows,
                    std::span<const Parties::Share> parties);
+  // Samples stay as many as were taken.
+  pk_count scaled(const pk_key& key, uint64_t ns, uint64_t samples) {
+    return {scale_(ns), is_of_cpu(key) ? samples : scale_times_(samples)};
+  }
   void add_charge(uint64_t object, const pk_charge& charge);
   void add_nobody(const pk_charge& charge);
   void add_exact(const pk_exact& exact);
@@ -148,6 +155,7 @@ class Recorder {
   DeviceNames devices_;
   RecordedWaits waits_;
   Scale scale_;
+  Scale scale_times_;           // how often something was waited for or used
   size_t with_stack_ = 0;       // of rows_
   uint64_t idle_ahead_ns_ = 0;  // in profiles already, and still to come in tables
   UserStacks user_stacks_ = {};

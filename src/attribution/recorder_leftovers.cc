@@ -34,7 +34,7 @@ void Recorder::add_charge(uint64_t object, const pk_charge& charge) {
   row.key.served_kind = PK_SERVED_OBJECT;
   row.key.reason = charge.reason;
   row.key.basis = PK_BASIS_OWNER;
-  count(row, {scale_(charge.ns), charge.samples});
+  count(row, scaled(row.key, charge.ns, charge.samples));
 }
 
 void Recorder::add_nobody(const pk_charge& charge) {
@@ -43,7 +43,7 @@ void Recorder::add_nobody(const pk_charge& charge) {
   row.slot = is_of_cpu(row.key) ? timeline_.now() : 0;
   row.key.served = PK_UNCLAIMED + charge.reason;
   row.key.basis = PK_BASIS_PROVISIONAL;
-  count(row, {scale_(charge.ns), charge.samples});
+  count(row, scaled(row.key, charge.ns, charge.samples));
 }
 
 void Recorder::add_exact(const pk_exact& exact) {

@@ -2,6 +2,7 @@
 #include "attribution/usage/usage.h"
 
 #include <net/if.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <array>
@@ -154,11 +155,12 @@ std::string usage_source(const pk_key& key, std::span<const std::string_view> fu
   }
 }
 
-std::optional<SampleKey> as_lock(Profile& profile, const SampleKey& wait) {
-  if (profile.text(wait.source) != "wait:lock") return std::nullopt;
+std::optional<SampleKey> as_lock(Profile& profile, const SampleKey& wait, const pk_key& row) {
+  const bool of_file = !row.compat && (row.syscall == SYS_flock || row.syscall == SYS_fcntl);
+  if (profile.text(wait.source) != "wait:lock" || (!row.futex && !of_file)) return std::nullopt;
   SampleKey key = wait;
   key.resource = Resource::lock;
-  key.source = profile.string("lock:futex");
+  key.source = profile.string(of_file ? "lock:file" : "lock:futex");
   key.wakeup = 0;
   return key;
 }

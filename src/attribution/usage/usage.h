@@ -20,9 +20,10 @@ namespace pkprof {
 [[nodiscard]] std::string usage_source(const pk_key& key,
                                        std::span<const std::string_view> functions);
 
-// A wait for a lock of a program's: the same as waiting for a lock, and who let it go as who held
-// it.
-[[nodiscard]] std::optional<SampleKey> as_lock(Profile& profile, const SampleKey& wait);
+// A wait for a lock of a program's or of a file: the same as waiting for a lock, and who let it go
+// as who held it. `row`: the wait's. Of locks of the kernel itself there are rows of their own.
+[[nodiscard]] std::optional<SampleKey> as_lock(Profile& profile, const SampleKey& wait,
+                                               const pk_key& row);
 
 // Names of disks and of network interfaces, as they are now.
 class DeviceNames {

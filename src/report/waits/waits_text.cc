@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <string>
 #include <string_view>
@@ -72,13 +73,15 @@ class WaitsText {
     return std::ranges::find(columns_, column) == columns_.end() ? other : column;
   }
 
-  // Those with something in them; as many as there is room for, with the most in them.
+  // Those with something in them; as many as there is room for, with the most in them. The roots
+  // count: or what the idle poll for would push out what the busy wait for.
   void choose_columns() {
     columns_.assign(titles.begin(), titles.end());
     std::map<std::string_view, uint64_t> sums;
     for (const Waiting& row : waits_.rows)
       for (const auto& [kind, ns] : row.kinds)
-        if (!is_idle_wait(kind)) sums[shown_in(kind)] += ns;
+        if (!is_idle_wait(kind))
+          sums[shown_in(kind)] += static_cast<uint64_t>(std::sqrt(static_cast<double>(ns)));
     std::erase_if(columns_, [&](std::string_view column) { return sums[column] == 0; });
     const size_t room = options_.width > least_name ? options_.width - least_name : 0;
     const size_t most = std::max<size_t>(room / (number_width + 1), 4) - 3;

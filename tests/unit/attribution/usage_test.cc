@@ -3,6 +3,7 @@
 #include "attribution/usage/usage.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
 #include <vector>
 
@@ -79,12 +80,20 @@ TEST(UsageRows, OfLocks) {
 TEST(UsageRows, OfLocksOfPrograms) {
   Profile profile;
   SampleKey wait{.source = profile.string("wait:lock"), .resource = Resource::wait};
-  const auto key = as_lock(profile, wait);
+  pk_key futex{};
+  futex.futex = 1;
+  pk_key file{};
+  file.syscall = SYS_flock;
+  const auto key = as_lock(profile, wait, futex);
   ASSERT_TRUE(key.has_value());
   EXPECT_EQ(key->resource, Resource::lock);
   EXPECT_EQ(profile.text(key->source), "lock:futex");
+  const auto of_file = as_lock(profile, wait, file);
+  ASSERT_TRUE(of_file.has_value());
+  EXPECT_EQ(profile.text(of_file->source), "lock:file");
+  EXPECT_FALSE(as_lock(profile, wait, pk_key{}).has_value());  // a lock of the kernel's
   wait.source = profile.string("wait:disk");
-  EXPECT_FALSE(as_lock(profile, wait).has_value());
+  EXPECT_FALSE(as_lock(profile, wait, futex).has_value());
 }
 
 TEST(UsageRows, OfDevicesThatAreGone) {
