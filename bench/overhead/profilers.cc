@@ -47,15 +47,8 @@ long held_clocks(pid_t pid, Clock clock) {
   return count;
 }
 
-// What `perf sched record` and bcc's offcputime and offwaketime need, without what else they do.
+// What `perf sched record` needs, without what else it does.
 constexpr const char* sched_events = "sched:sched_switch,sched:sched_waking";
-constexpr const char* off_and_wake_time =
-    "tracepoint:sched:sched_waking { @waker[args->pid] = kstack; } "
-    "tracepoint:sched:sched_switch { @since[args->prev_pid] = nsecs; "
-    "@kernel[args->prev_pid] = kstack; @user[args->prev_pid] = ustack; "
-    "if (@since[args->next_pid]) { @off[@kernel[args->next_pid], @user[args->next_pid], "
-    "@waker[args->next_pid]] = sum(nsecs - @since[args->next_pid]); "
-    "delete(@since[args->next_pid]); } }";
 
 Variant pkprof(VariantInfo info) {
   const std::string result = info.name + ".pb.gz";
@@ -83,7 +76,6 @@ Argv Variant::argv(const Stage& stage, int hz) const {
   if (info.name == "perf-sched") {
     return {find_program("perf"), "record", "-a", "-g", "-e", sched_events, "-o", file};
   }
-  if (info.name == "bpftrace-sched") return {find_program("bpftrace"), "-e", off_and_wake_time};
   if (info.name == "sampler") {
     return {ours, "record", "-a", "-F", rate, "--no-attribution", "-o", file};
   }
@@ -109,9 +101,6 @@ std::vector<Variant> all_variants() {
        Clock::event,
        false,
        true},
-      {{"bpftrace-sched", "bpftrace -e '(time off the CPU by stacks, and who woke)'"},
-       "bpftrace",
-       "bpftrace.txt"},
       pkprof({"sampler", "pkprof record -a -F HZ --no-attribution -o FILE"}),
       {{"perf", "perf record -a -g -F HZ -o FILE"}, "perf", "perf.data", Clock::event, false, true},
       {{"bpftrace", "bpftrace -e 'profile:hz:HZ { @[kstack, ustack] = count(); }'"},
