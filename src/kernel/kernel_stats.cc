@@ -52,6 +52,7 @@ std::map<std::string, uint64_t> kernel_counters(const pk_stats& stats) {
       {"calls in softirqs that could not wait, shared by votes", stats.calls_voted},
       {"clients that there was no more room for", stats.clients_full},
       {"waits of threads that there was no room for", stats.waiters_full},
+      {"waits, or uses of other resources, that there was no room for", stats.usage_lost},
   };
 }
 

@@ -247,6 +247,24 @@ TEST_F(NetUsageTest, AStream) {
   EXPECT_GE(of_pid(net, server, "received"), 0.95 * received);
 }
 
+// What does not fit into a slow receiver's buffer; the receiver counts what it missed.
+TEST_F(NetUsageTest, DropsAreTheReceivers) {
+  PKPROF_NEEDS("network: receiving sockets");
+  const int receiver = stage_.start(
+      nullptr, {"pk_udp", "recv", "--port", "9505", "--work-us", "1000", "--rcvbuf", "8192"});
+  const Json net = record_around(
+      testnet::sibling("pk_udp") +
+      " send --to 127.0.0.1 --size 1000 --port 9505 --pps 3000 --count 6000 >/dev/null");
+  const auto dropped = [&](int pid) {
+    return UsageTest::of_pid(net, pid, {"ways", "dropped", "count"});
+  };
+  testnet::Child& child = stage_.child(receiver);
+  live::must(child.stop());
+  const auto truth = Json::parse(child.last_line())["dropped"].get<double>();
+  expect_near(dropped(receiver), truth, 2, "packets dropped");
+  EXPECT_GE(dropped(receiver), 0.95 * number_at(net["total"], {"ways", "dropped", "count"}));
+}
+
 // Memory of programs and of files, at 3:1, and of one that takes none.
 TEST_F(UsageTest, MemoryOfTwoAtThreeToOne) {
   const int idle = stage_.start(nullptr, {"pk_hog"});

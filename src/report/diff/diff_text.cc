@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 
+#include "model/merge.h"
 #include "report/clean.h"
 #include "report/format.h"
 
@@ -30,6 +31,7 @@ class DiffText {
  public:
   DiffText(const Profile& a, const Profile& b, const ReportOptions& options)
       : options_(options),
+        of_(resource_of(b)),
         diff_(diff_profiles(a, b, options.by, options.pids)),
         limit_(options.limit ? options.limit : usual_rows) {}
 
@@ -66,7 +68,7 @@ class DiffText {
   [[nodiscard]] std::string numbers(const DiffValue& value) const {
     return pad_left(share(value.a), 8) + pad_left(share(value.b), 8) +
            pad_left(change(value.change()), 9) + " " +
-           pad_right(plus_minus() + share(value.margin()), 6);
+           pad_right(plus_minus() + share(value.margin()), 5) + " ";
   }
 
   static bool is_shown(const DiffValue& value) {
@@ -103,22 +105,27 @@ class DiffText {
     std::string title(to_string(options_.by));
     for (char& c : title) c = static_cast<char>(std::toupper(c));
     const size_t width = std::clamp<size_t>(options_.width - 65, 12, 40);
-    line(pad_right(title, width) +
-         "       A       B   CHANGE          USER     OWN   ASYNC  STOLEN");
+    const bool of_cpu = of_ == Resource::cpu;
+    line(pad_right(title, width) + "       A       B   CHANGE" +
+         (of_cpu ? "          USER     OWN   ASYNC  STOLEN" : ""));
     table(
         diff_.rows, [](const DiffRow& row) -> const DiffValue& { return row.costs; },
         [&](const DiffRow& row) {
           std::string text =
               pad_right(fit(clean(row.name, options_.unicode), width, options_.unicode), width) +
               numbers(row.costs);
-          if (row.kind != GroupKind::special)
+          if (row.kind != GroupKind::special && of_cpu)
             for (const DiffValue* part : {&row.user, &row.own, &row.async, &row.stolen})
               text += pad_left(change(part->change()), 8);
           line(text);
         });
-    line(options_.style.dim(
-        "  % of one CPU, of what was done for them. STOLEN: on the CPU while the kernel"));
-    line(options_.style.dim(std::string("  served another. ") + plus_minus() +
+    if (of_cpu)
+      line(options_.style.dim(
+          "  % of one CPU, of what was done for them. STOLEN: on the CPU while the kernel"));
+    const char* const unit = of_cpu             ? "  served another. "
+                             : is_in_bytes(of_) ? "  100 is 1 GB a second. "
+                                                : "  100 is one thread, all the time. ";
+    line(options_.style.dim(std::string(unit) + plus_minus() +
                             ": what chance does to the change, in 95 of 100 cases."));
     line("");
   }
@@ -158,6 +165,7 @@ class DiffText {
   }
 
   const ReportOptions& options_;
+  const Resource of_;
   const Diff diff_;
   const size_t limit_;
   std::string out_;

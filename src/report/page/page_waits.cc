@@ -40,14 +40,6 @@ struct Tables {
   Words sentences;
 };
 
-// Of those who had woken the waker, the ones that it was most of.
-std::pair<uint64_t, std::vector<GroupId>> longest_chain(const WaitReason& reason) {
-  std::pair<uint64_t, std::vector<GroupId>> longest;
-  for (const auto& [chain, ns] : reason.chains)
-    if (!chain.empty() && ns > longest.first) longest = {ns, chain};
-  return longest;
-}
-
 Json row_to_json(const Waiting& row, const std::vector<std::string>& names, Tables& tables) {
   Json kinds = Json::array();
   for (const auto& [kind, ns] : row.kinds) kinds.push_back({tables.kinds.number(clean(kind)), ns});
@@ -57,9 +49,9 @@ Json row_to_json(const Waiting& row, const std::vector<std::string>& names, Tabl
         wait_sentence(clean(reason.kind), names[reason.whom], reason.whom == row.who);
     Json to = {tables.kinds.number(clean(reason.kind)), reason.whom, reason.ns, reason.count,
                tables.sentences.number(why)};
-    if (const auto [ns, chain] = longest_chain(reason); ns) {
-      to.push_back(ns);
-      to.push_back(chain);
+    if (const WakerChain chain = main_chain(reason); chain.ns) {
+      to.push_back(chain.ns);
+      to.push_back(chain.wakers);
     }
     reasons.push_back(std::move(to));
   }

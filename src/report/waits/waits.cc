@@ -40,6 +40,23 @@ std::string_view wait_kind(std::string_view source) {
   return source.substr(std::min(source.size(), source.find(':') + 1));
 }
 
+WakerChain main_chain(const WaitReason& reason) {
+  WakerChain chain;
+  for (;;) {
+    std::map<GroupId, uint64_t> next;
+    const size_t depth = chain.wakers.size();
+    for (const auto& [wakers, ns] : reason.chains)
+      if (wakers.size() > depth &&
+          std::equal(chain.wakers.begin(), chain.wakers.end(), wakers.begin()))
+        next[wakers[depth]] += ns;
+    const auto most =
+        std::ranges::max_element(next, {}, &std::pair<const GroupId, uint64_t>::second);
+    if (most == next.end() || 2 * most->second <= chain.ns) return chain;
+    if (depth == 0) chain.ns = most->second;
+    chain.wakers.push_back(most->first);
+  }
+}
+
 bool is_idle_wait(std::string_view kind) {
   return kind == "idle" || kind == "stopped";
 }

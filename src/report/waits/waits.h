@@ -40,6 +40,14 @@ struct Waits {
 
 // "disk" of "wait:disk".
 [[nodiscard]] std::string_view wait_kind(std::string_view source);
+// Who had mostly woken the waker, and for how long that was so; who had woken that one, as long as
+// that is most of it, too. Empty where mostly nobody had.
+struct WakerChain {
+  uint64_t ns = 0;
+  std::vector<GroupId> wakers;  // the last one first
+};
+[[nodiscard]] WakerChain main_chain(const WaitReason& reason);
+
 // Whether a server waits by choice: for its next request, for a signal, for nothing in particular.
 [[nodiscard]] bool is_idle_wait(std::string_view kind);
 // Of a profile with all of its resources, which must outlive it.

@@ -154,16 +154,13 @@ class WaitsText {
       text += ", " + std::to_string(reason.count) + " times, " +
               duration_text(reason.ns / reason.count) + " each";
     line(fit(text, options_.width, options_.unicode));
-    const auto most = std::ranges::max_element(reason.chains, {}, [](const auto& chain) {
-      return chain.first.empty() ? 0 : chain.second;
-    });
-    if (most == reason.chains.end() || most->first.empty() || most->second * least_told < reason.ns)
-      return;
+    const WakerChain most = main_chain(reason);
+    if (most.wakers.empty() || most.ns * least_told < reason.ns) return;
     std::string chain;
-    for (const GroupId before : most->first)
+    for (const GroupId before : most.wakers)
       chain += (chain.empty() ? "" : ", and that one by ") + name_of(before);
     const std::string indent(number_width + 5, ' ');
-    line(fit(indent + duration_text(most->second) + " of it after being woken by " + chain,
+    line(fit(indent + duration_text(most.ns) + " of it after being woken by " + chain,
              options_.width, options_.unicode));
   }
 

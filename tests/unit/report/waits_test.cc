@@ -79,6 +79,19 @@ TEST(Waits, AddUpByWaiter) {
   EXPECT_EQ(worker.reasons[0].chains.size(), 2);
 }
 
+// Chains that begin alike are one, as far as they are.
+TEST(Waits, TellWhoHadMostlyWokenTheWaker) {
+  WaitReason reason;
+  reason.chains = {{{}, 100}, {{7}, 40}, {{7, 8, 7}, 50}, {{9, 8}, 20}};
+  const WakerChain chain = main_chain(reason);
+  EXPECT_EQ(chain.ns, 90);
+  EXPECT_EQ(chain.wakers, (std::vector<GroupId>{7, 8, 7}));
+  reason.chains = {{{7}, 60}, {{7, 8}, 30}};
+  EXPECT_EQ(main_chain(reason).wakers, std::vector<GroupId>{7});
+  reason.chains = {{{}, 100}};
+  EXPECT_TRUE(main_chain(reason).wakers.empty());
+}
+
 TEST(Waits, OfOneProcess) {
   const Machine machine;
   const std::vector<uint32_t> pids = {812};
