@@ -13,6 +13,8 @@ struct pk_at_disk {
 	__u64 request;
 	__u64 since;
 	__u64 queued; /* ns before that */
+	__u32 window; /* of the hooks, in which this was noted */
+	__u32 pad;
 };
 
 struct at_disk_map {
@@ -41,8 +43,11 @@ int BPF_PROG(pk_disk_begins, struct request *rq)
 
 	if (!at)
 		return 0;
+	if (unlikely(at->request && at->request != request && at->window == window))
+		c->stats.usage_lost++; /* the times of another one, which has the same place */
 	at->request = request;
 	at->since = now;
+	at->window = window;
 	at->queued = made && made < now ? now - made : 0;
 	return 0;
 }

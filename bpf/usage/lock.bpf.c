@@ -17,6 +17,8 @@ struct pk_contender {
 	__u64 holder; /* label; 0: not known */
 	__u32 thread;
 	__u32 flags; /* enum pk_lock_flags */
+	__u32 window; /* of the hooks, in which this was noted */
+	__u32 pad;
 };
 
 struct contenders_map {
@@ -55,9 +57,13 @@ static __always_inline struct pk_contender *pk_contender_of(struct task_struct *
 	return bpf_map_lookup_elem(&contenders, &place);
 }
 
-/* Their words for the owner begin with the same: a task's address, with flags in its low bits. */
+/*
+ * Their words for the owner begin with the same: a task's address, with flags in its low bits. Of a
+ * semaphore that readers have it names one that may be gone.
+ */
 static __always_inline __u64 pk_holder_of(__u64 lock, __u32 flags)
 {
+	const __u64 of_readers = 1, of_flags = 7;
 	__u64 owner = 0;
 	struct task_struct *task;
 
@@ -65,7 +71,9 @@ static __always_inline __u64 pk_holder_of(__u64 lock, __u32 flags)
 		owner = BPF_CORE_READ((struct mutex *)lock, owner.counter);
 	else if (!(flags & (PK_LOCK_SPIN | PK_LOCK_PERCPU | PK_LOCK_RT)))
 		owner = BPF_CORE_READ((struct rw_semaphore *)lock, owner.counter);
-	task = (void *)(owner & ~7ULL);
+	if (!(flags & PK_LOCK_MUTEX) && owner & of_readers)
+		return 0;
+	task = (void *)(owner & ~of_flags);
 	if (!task)
 		return 0;
 	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
@@ -81,17 +89,18 @@ int BPF_PROG(pk_lock_wanted, void *lock, unsigned int flags)
 	struct pk_contender *k;
 	__u64 plain;
 
-	if (!started)
-		return 0;
 	plain = pk_plain(c, lock);
 	k = pk_spins(flags) ? pk_spinner(c) : pk_contender_of(task);
 	if (!k)
 		return 0;
-	if (k->lock == plain && k->thread == (__u32)task->pid) {
+	if (k->lock == plain && k->thread == (__u32)task->pid && k->window == window) {
 		k->flags = flags; /* a mutex: it has spun, and sleeps now */
 		return 0;
 	}
+	if (unlikely(k->lock && k->window == window && k->thread != (__u32)task->pid))
+		c->stats.usage_lost++; /* the wait of another thread, which has the same place */
 	k->lock = plain;
+	k->window = window;
 	k->thread = task->pid;
 	k->flags = flags;
 	k->holder = pk_holder_of(plain, flags);
@@ -108,6 +117,7 @@ static __noinline __u64 pk_lock_ended(struct pk_cpu *c, __u64 lock)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pk_contender *k;
 	__u64 now, since, all;
+	__u32 level;
 
 	if (!c)
 		return 0;
@@ -117,14 +127,15 @@ static __noinline __u64 pk_lock_ended(struct pk_cpu *c, __u64 lock)
 	if (!k || k->lock != lock || k->thread != (__u32)task->pid)
 		return 0;
 	k->lock = 0;
-	since = k->since;
+	since = k->since < started ? started : k->since; /* from when on it counts */
 	now = bpf_ktime_get_ns();
-	if (!started || now <= since || since < started)
+	if (!started || k->window != window || now <= since)
 		return 0;
-	all = pk_stands_for(&c->usage.lock, now - since, PK_LOCK_PERIOD);
-	c->usage.lock_holder = k->holder;
-	c->usage.lock_flags = k->flags;
-	c->usage.lock_times = pk_times(all, now - since);
+	all = pk_stands_for(&c->usage.waits_for_locks, now - since, PK_LOCK_PERIOD);
+	level = pk_level(c);
+	c->usage.lock[level].holder = k->holder;
+	c->usage.lock[level].flags = k->flags;
+	c->usage.lock[level].times = pk_times(all, now - since);
 	return all;
 }
 
@@ -135,8 +146,8 @@ static __noinline int pk_lock_elsewhere(struct pk_cpu *c, void *ctx, __u64 all)
 
 	if (!stack)
 		return 0;
-	return pk_used_by(c, PK_LOCK_WAITED, pk_usage_stack(c, ctx, stack), all, c->usage.lock_times,
-			  pk_party_now(c), PK_BASIS_SUBMITTER);
+	return pk_used_by(c, PK_LOCK_WAITED, pk_usage_stack(c, ctx, stack), all,
+			  c->usage.lock[pk_level(c)].times, pk_party_now(c), PK_BASIS_SUBMITTER);
 }
 
 SEC("?tp_btf/contention_end")
@@ -144,11 +155,12 @@ int BPF_PROG(pk_lock_had, void *lock)
 {
 	struct pk_cpu *c = pk_hook(PK_HOOKS_USAGE);
 	__u64 all = pk_lock_ended(c, pk_plain(c, lock));
+	struct pk_lock_end *end;
 
 	if (likely(!all))
 		return 0;
 	if (pk_is_elsewhere(c))
 		return pk_lock_elsewhere(c, ctx, all);
-	return pk_used_here(ctx, PK_HOW(PK_LOCK_WAITED, c->usage.lock_flags), c->usage.lock_holder, all,
-			    c->usage.lock_times);
+	end = &c->usage.lock[pk_level(c)];
+	return pk_used_here(ctx, PK_HOW(PK_LOCK_WAITED, end->flags), end->holder, all, end->times);
 }

@@ -22,56 +22,69 @@ struct usage_scratch_map {
 
 extern struct usage_scratch_map usage_scratch SEC(".maps");
 
-static __always_inline void pk_begin_stratum(struct pk_strata *s, __u64 rest)
+static __always_inline void pk_begin_stratum(struct pk_strata *s, __u64 period, __u64 rest)
 {
-	__u64 point = bpf_get_prandom_u32() % (s->period ? s->period : 1);
+	__u64 point = bpf_get_prandom_u32() % (period ? period : 1);
 
 	s->left = rest + point;
-	s->rest = s->period - point;
+	s->rest = period - point;
 }
 
-/* Periods are longer where more would be kept than is to be. `least`: the shortest. */
-static __always_inline void pk_keeps_one(struct pk_strata *s, __u64 now, __u64 least)
+/* Periods are longer where more would be kept than is to be. `least`: the shortest. Returns the next. */
+static __always_inline __u64 pk_keeps_one(struct pk_strata *s, __u64 period, __u64 least)
 {
 	const __u64 often = 64, lasts = often * 1000000000 / PK_USES_EACH_SECOND;
+	__u64 now;
 
 	if (++s->kept < often)
-		return;
-	if (now - s->kept_since < lasts && s->period < least << 24)
-		s->period *= 2;
-	else if (now - s->kept_since > 4 * lasts && s->period > least)
-		s->period /= 2;
+		return period;
+	now = bpf_ktime_get_ns();
+	if (now - s->kept_since < lasts && period < least << 24)
+		period *= 2;
+	else if (now - s->kept_since > 4 * lasts && period > least)
+		period /= 2;
 	s->kept_since = now;
 	s->kept = 0;
+	s->period = period;
+	return period;
 }
 
-/* For how much this amount stands; 0: it is not kept. Interrupts in between cost a stratum at most. */
+/*
+ * For how much this amount stands; 0: it is not kept. All is read once: an interrupt in between may come
+ * here as well, and costs a stratum at most.
+ */
 static __always_inline __u64 pk_stands_for(struct pk_strata *s, __u64 amount, __u64 least)
 {
-	__u64 stands_for, left = amount;
+	__u64 period = *(volatile __u64 *)&s->period, at, rest, stands_for, point;
 
-	if (unlikely(!s->period)) {
-		s->period = least;
-		pk_begin_stratum(s, 0);
+	if (unlikely(!period)) {
+		period = s->period = least;
+		pk_begin_stratum(s, period, 0);
 	}
-	if (amount >= s->period) {
-		pk_keeps_one(s, bpf_ktime_get_ns(), least);
+	if (amount >= period) {
+		pk_keeps_one(s, period, least);
 		return amount;
 	}
-	if (likely(left < s->left)) {
-		s->left -= left;
+	at = *(volatile __u64 *)&s->left;
+	if (likely(amount < at)) {
+		s->left = at - amount;
 		return 0;
 	}
-	left -= s->left;
-	stands_for = s->period;
-	pk_keeps_one(s, bpf_ktime_get_ns(), least);
-	pk_begin_stratum(s, s->rest);
-	if (left >= s->left) { /* from one period's point to the next one's */
-		left -= s->left;
-		stands_for += s->period;
-		pk_begin_stratum(s, s->rest);
+	amount -= at;
+	rest = *(volatile __u64 *)&s->rest;
+	stands_for = period;
+	period = pk_keeps_one(s, period, least);
+	point = bpf_get_prandom_u32() % (period ? period : 1);
+	at = rest + point;
+	if (amount >= at) { /* from one period's point to the next one's */
+		amount -= at;
+		stands_for += period;
+		rest = period - point;
+		point = bpf_get_prandom_u32() % (period ? period : 1);
+		at = rest + point;
 	}
-	s->left -= left < s->left ? left : s->left;
+	s->left = at - (amount < at ? amount : at);
+	s->rest = period - point;
 	return stands_for;
 }
 

@@ -221,15 +221,20 @@ struct pk_cpu_packets {
 	struct pk_strata bytes;
 };
 
+/* Of the wait for a lock that ended last. */
+struct pk_lock_end {
+	__u64 holder; /* label; 0: not known */
+	__u32 flags;  /* enum pk_lock_flags */
+	__u32 times;  /* how many it stands for */
+};
+
 struct pk_cpu_usage {
 	struct pk_cpu_packets sent;
 	struct pk_cpu_packets received;
 	struct pk_cpu_packets dropped;
 	struct pk_strata memory; /* bytes */
-	struct pk_strata lock;   /* ns */
-	__u64 lock_holder;       /* of the wait that ended last: label; 0: not known */
-	__u32 lock_flags;        /* enum pk_lock_flags */
-	__u32 lock_times;        /* how many it stands for */
+	struct pk_strata waits_for_locks; /* ns */
+	struct pk_lock_end lock[PK_LEVELS]; /* by pk_level() */
 };
 
 /* A connection has just come to a listening socket; whoever is woken now, is for that. */

@@ -171,6 +171,13 @@ Result<Recording> record_with(RecordingOptions& options, const CommandLine& line
 
 std::optional<Recording> record_as_asked(RecordingOptions& options, const CommandLine& line,
                                          int& status) {
+  if (options.sample_only &&
+      (options.clients || options.client_ports || !options.resources.empty())) {
+    status = complain(
+        "--no-attribution is without hooks: --clients and --resource have nothing to go by",
+        exit_usage);
+    return {};
+  }
   auto control = control_of(options);
   if (!control) {
     status = complain(control.error().message, exit_usage);

@@ -79,6 +79,13 @@ TEST_F(ResourcesTest, WithoutTheOptionThereAreNone) {
   EXPECT_NE(asked.err.find("record --resource disk"), std::string::npos) << asked.err;
 }
 
+TEST_F(ResourcesTest, NeedHooks) {
+  const Finished done = run_pkprof(
+      {"record", "-q", "--no-attribution", "--resource", "disk", "-o", file(), "--", "true"});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_NE(done.err.find("--no-attribution"), std::string::npos) << done.err;
+}
+
 // What is shown at the end of a command's run, all on one screen for each.
 TEST_F(ResourcesTest, RunShowsThem) {
   const Finished done =
