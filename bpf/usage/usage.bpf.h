@@ -8,6 +8,7 @@
 #define PKPROF_USAGE_BPF_H
 
 #include "core/run.bpf.h"
+#include "core/strata.bpf.h"
 #include "process/served.bpf.h"
 #include "who/count.bpf.h"
 #include "who/party.bpf.h"
@@ -21,78 +22,6 @@ struct usage_scratch_map {
 };
 
 extern struct usage_scratch_map usage_scratch SEC(".maps");
-
-static __always_inline void pk_begin_stratum(struct pk_strata *s, __u64 period, __u64 rest)
-{
-	__u64 point = bpf_get_prandom_u32() % (period ? period : 1);
-
-	s->left = rest + point;
-	s->rest = period - point;
-}
-
-/* Periods are longer where more would be kept than is to be. `least`: the shortest. Returns the next. */
-static __always_inline __u64 pk_keeps_one(struct pk_strata *s, __u64 period, __u64 least)
-{
-	const __u64 often = 64, lasts = often * 1000000000 / PK_USES_EACH_SECOND;
-	__u64 now;
-
-	if (++s->kept < often)
-		return period;
-	now = bpf_ktime_get_ns();
-	if (now - s->kept_since < lasts && period < least << 24)
-		period *= 2;
-	else if (now - s->kept_since > 4 * lasts && period > least)
-		period /= 2;
-	s->kept_since = now;
-	s->kept = 0;
-	s->period = period;
-	return period;
-}
-
-/*
- * For how much this amount stands; 0: it is not kept. All is read once: an interrupt in between may come
- * here as well, and costs a stratum at most.
- */
-static __always_inline __u64 pk_stands_for(struct pk_strata *s, __u64 amount, __u64 least)
-{
-	__u64 period = *(volatile __u64 *)&s->period, at, rest, stands_for, point;
-
-	if (unlikely(!period)) {
-		period = s->period = least;
-		pk_begin_stratum(s, period, 0);
-	}
-	if (amount >= period) {
-		pk_keeps_one(s, period, least);
-		return amount;
-	}
-	at = *(volatile __u64 *)&s->left;
-	if (likely(amount < at)) {
-		s->left = at - amount;
-		return 0;
-	}
-	amount -= at;
-	rest = *(volatile __u64 *)&s->rest;
-	stands_for = period;
-	period = pk_keeps_one(s, period, least);
-	point = bpf_get_prandom_u32() % (period ? period : 1);
-	at = rest + point;
-	if (amount >= at) { /* from one period's point to the next one's */
-		amount -= at;
-		stands_for += period;
-		rest = period - point;
-		point = bpf_get_prandom_u32() % (period ? period : 1);
-		at = rest + point;
-	}
-	s->left = at - (amount < at ? amount : at);
-	s->rest = period - point;
-	return stands_for;
-}
-
-/* How often something of this size was, if it stands for so much. */
-static __always_inline __u32 pk_times(__u64 stands_for, __u64 amount)
-{
-	return amount ? (stands_for + amount / 2) / amount : 1;
-}
 
 /*
  * Used by a party. `where`: of a disk or an interface PK_DEVICE(), of memory the kernel stack. `peer`: of a

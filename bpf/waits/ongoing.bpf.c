@@ -31,7 +31,7 @@ int pk_iter_waits(struct bpf_iter__task *ctx)
 	ns = now - (w->ready ? w->ready : w->since);
 	if ((__s64)ns <= 0)
 		return 0;
-	ns = pk_take_part(c, w, now, ns, &waits);
+	ns = pk_take_part(c, w, ns, &waits);
 	if (!ns)
 		return 0;
 	key = pk_fresh_key();

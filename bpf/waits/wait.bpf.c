@@ -53,7 +53,7 @@ static __noinline __u64 pk_who_ran(__u64 now, __u64 ns)
 	l.turns = bpf_map_lookup_elem(&turns, &zero);
 	if (!l.turns)
 		return 0;
-	l.moment = now - ns + (ns >> 20) * (bpf_get_prandom_u32() >> 12);
+	l.moment = now - pk_random_part(ns);
 	bpf_loop(PK_RAN - 1, pk_look_at_turn, &l, 0);
 	return l.who;
 }
@@ -85,7 +85,7 @@ static __noinline int pk_was_woken_unseen(struct pk_cpu *c, struct pk_waiter *w,
 		return 0;
 	}
 	w->ready = now;
-	w->blocked_ns = pk_take_part(c, w, now, now - w->since, &w->blocked);
+	w->blocked_ns = pk_take_part(c, w, now - w->since, &w->blocked);
 	w->waker = 0;
 	return 0;
 }
@@ -101,7 +101,7 @@ static __always_inline void pk_comes(struct pk_cpu *c, struct task_struct *task,
 		pk_was_woken_unseen(c, w, now);
 	ns = now - w->ready;
 	if ((__s64)ns > 0) {
-		w->ready_ns = pk_take_part(c, w, now, ns, &w->queued);
+		w->ready_ns = pk_take_part(c, w, ns, &w->queued);
 		if (w->ready_ns)
 			w->ahead = pk_who_ran(now, ns);
 	}
@@ -152,7 +152,7 @@ int BPF_PROG(pk_wait_ends, struct task_struct *woken)
 	ns = now - w->since;
 	if ((__s64)ns <= 0)
 		return 0;
-	w->blocked_ns = pk_take_part(c, w, now, ns, &w->blocked);
+	w->blocked_ns = pk_take_part(c, w, ns, &w->blocked);
 	if (w->blocked_ns)
 		w->waker = pk_note_waker(c, ctx, w->since);
 	return 0;

@@ -15,6 +15,7 @@
 #define PKPROF_WAITER_BPF_H
 
 #include "core/state.bpf.h"
+#include "core/strata.bpf.h"
 #include "process/label.bpf.h"
 
 /* A thread, and the wait that it is in. A line or two of the cache. */
@@ -22,9 +23,7 @@ struct pk_waiter {
 	__u64 thread; /* which one: its number and its start; 0: the place is free */
 	__u64 since;  /* off the CPU since then; 0: it is on one */
 	__u64 ready;  /* woken then; 0: not yet */
-	__u64 period; /* which the time off the CPU is cut into now, ns; 0: none was begun */
-	__u64 left;   /* of that time, up to the next moment that counts, */
-	__u64 rest;   /* and from there up to the period's end */
+	struct pk_stratum off_cpu; /* its time off the CPU, ns */
 	__u64 woken_by; /* the thread that woke it last, as .thread; 0: an interrupt did, */
 	__u64 woken_label; /* its label, */
 	__u64 woken_at;    /* and when */
@@ -114,7 +113,7 @@ static __always_inline struct pk_waiter *pk_take_place(struct pk_waiter *w, __u6
 		return NULL;
 	w->since = 0;
 	w->ready = 0;
-	w->period = 0;
+	w->off_cpu.period = 0;
 	w->woken_by = 0;
 	w->woken_at = 0;
 	w->window = 0;
@@ -191,68 +190,16 @@ static __always_inline struct pk_waiter *pk_waiter_of(struct pk_cpu *c, struct t
 	return w;
 }
 
-/* Periods are longer where more would be kept than is to be. */
-static __always_inline __u64 pk_wait_period(struct pk_cpu *c)
-{
-	return c->waits.period ? c->waits.period : PK_WAIT_PERIOD;
-}
-
-static __always_inline void pk_begin_period(struct pk_cpu *c, struct pk_waiter *w, __u64 rest)
-{
-	__u64 period = pk_wait_period(c), point = bpf_get_prandom_u32() % period;
-
-	w->period = period;
-	w->left = rest + point;
-	w->rest = period - point;
-}
-
-static __always_inline void pk_has_kept(struct pk_cpu *c, __u64 now)
-{
-	const __u64 often = 64, lasts = often * 1000000000 / PK_WAITS_EACH_SECOND;
-	__u64 period = pk_wait_period(c);
-
-	if (++c->waits.kept < often)
-		return;
-	if (now - c->waits.kept_since < lasts && period < PK_WAIT_PERIOD_MOST)
-		period *= 2;
-	else if (now - c->waits.kept_since > 4 * lasts && period > PK_WAIT_PERIOD)
-		period /= 2;
-	c->waits.period = period;
-	c->waits.kept_since = now;
-	c->waits.kept = 0;
-}
-
 /*
  * How much time a part of a wait that took `ns` stands for; 0: it is not kept. `*waits`: for how many
  * such, about.
  */
-static __always_inline __u64 pk_take_part(struct pk_cpu *c, struct pk_waiter *w, __u64 now, __u64 ns,
-					  __u32 *waits)
+static __always_inline __u64 pk_take_part(struct pk_cpu *c, struct pk_waiter *w, __u64 ns, __u32 *waits)
 {
-	__u64 stands_for = 0, left = ns;
+	__u64 stands_for = pk_stands_for(&w->off_cpu, &c->waits.pace, ns, PK_WAIT_PERIOD);
 
-	if (unlikely(!w->period))
-		pk_begin_period(c, w, 0);
-	if (ns >= w->period) {
-		*waits = 1;
-		pk_has_kept(c, now);
-		return ns;
-	}
-	if (likely(left < w->left)) {
-		w->left -= left;
-		return 0;
-	}
-	left -= w->left;
-	stands_for = w->period;
-	pk_begin_period(c, w, w->rest);
-	if (left >= w->left) { /* from one period's moment to the next one's */
-		left -= w->left;
-		stands_for += w->period;
-		pk_begin_period(c, w, w->rest);
-	}
-	w->left -= left < w->left ? left : w->left;
-	*waits = ns ? (stands_for + ns / 2) / ns : 1;
-	pk_has_kept(c, now);
+	if (unlikely(stands_for))
+		*waits = pk_times(stands_for, ns);
 	return stands_for;
 }
 

@@ -9,6 +9,7 @@
 #include "core/run.bpf.h"
 #include "process/served.bpf.h"
 #include "stack/place.bpf.h"
+#include "waits/disk.bpf.h"
 #include "waits/row.bpf.h"
 #include "waits/waiter.bpf.h"
 #include "who/count.bpf.h"
@@ -91,9 +92,15 @@ static __noinline int pk_note_peer(struct pk_waker *out, __u64 skp)
 	return 0;
 }
 
+/* The end of a request wakes, which was `own`'s. */
+static __always_inline __u64 pk_disk_waited_for(struct pk_cpu *c, __u64 since, __u64 own)
+{
+	return own ? pk_ahead_at_disk(c, since, own) : 0;
+}
+
 /* In a softirq: its stack says which, and how far it has come. */
 static __noinline int pk_wakes_in_softirq(struct pk_cpu *c, struct pk_waker *out, void *ctx,
-					  struct pk_scratch *s)
+					  struct pk_scratch *s, __u64 since)
 {
 	long size = bpf_get_stack(ctx, s->stack.ip, sizeof(s->stack.ip), 0);
 	struct pk_place *place;
@@ -110,7 +117,7 @@ static __noinline int pk_wakes_in_softirq(struct pk_cpu *c, struct pk_waker *out
 	if (place->at & PK_AT_RECEIVE)
 		return pk_note_peer(out, c->hot.sk);
 	if (place->vec == PK_VEC_BLOCK)
-		out->party = pk_done_in_run(c);
+		out->party = pk_disk_waited_for(c, since, pk_done_in_run(c));
 	return 0;
 }
 
@@ -124,7 +131,7 @@ static __always_inline bool pk_asks_over_unix(struct pk_cpu *c)
 }
 
 static __noinline int pk_wakes_in_task(struct pk_cpu *c, struct pk_waker *out, void *ctx,
-				       struct pk_scratch *s)
+				       struct pk_scratch *s, __u64 since)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pk_key *key = pk_fresh_key(); /* for its fields alone */
@@ -135,6 +142,9 @@ static __noinline int pk_wakes_in_task(struct pk_cpu *c, struct pk_waker *out, v
 	out->kstack = pk_waiter_kernel_stack(c, ctx, &s->stack);
 	if (task->flags & PF_KTHREAD) {
 		out->party = pk_thread_party(pk_plain(c, task), &basis);
+		/* A loop device's: it ends requests by itself. */
+		if (pk_read_place(s, s->stack.depth)->at & PK_AT_COMPLETE)
+			out->party = pk_disk_waited_for(c, since, out->party);
 		return 0;
 	}
 	pk_current_syscall(task, key);
@@ -171,13 +181,13 @@ static __always_inline __u64 pk_note_waker(struct pk_cpu *c, void *ctx, __u64 si
 	__builtin_memset(&s->waker, 0, sizeof(s->waker));
 	s->waker.syscall = PK_NO_SYSCALL;
 	if (pk_serving_softirq(c) && !pk_preempt_bits(c, HARDIRQ_MASK | NMI_MASK)) {
-		pk_wakes_in_softirq(c, &s->waker, ctx, &s->scratch);
+		pk_wakes_in_softirq(c, &s->waker, ctx, &s->scratch, since);
 	} else if (pk_in_interrupt(c) || !task->pid) {
 		s->waker.context = PK_WOKEN_BY_INTERRUPT;
 		s->waker.vec = c->irq.since ? c->irq.part.kind : PK_EXACT_DEVICE;
-		s->waker.party = pk_done_here(c);
+		s->waker.party = pk_disk_waited_for(c, since, pk_done_here(c));
 	} else {
-		pk_wakes_in_task(c, &s->waker, ctx, &s->scratch);
+		pk_wakes_in_task(c, &s->waker, ctx, &s->scratch, since);
 		/* From here: in Linux 6.1 calls that are in each other have 512 bytes of stack together. */
 		if (!(task->flags & PF_KTHREAD))
 			s->waker.ustack = pk_user_stack(c, ctx, &s->scratch.stack);

@@ -7,6 +7,7 @@
 #define PKPROF_CPU_H
 
 #include "abi.h"
+#include "strata.h"
 
 enum {
 	PK_LEVELS = 4,      /* of contexts that interrupt one another, rounded up to a power of two */
@@ -209,10 +210,10 @@ struct pk_cpu_calls {
 
 /* Where waiting is asked for; see bpf/waits/waiter.bpf.h. */
 struct pk_cpu_waits {
-	__u64 period;     /* of waits that begin now, ns; 0: none did */
-	__u64 kept_since; /* up to now, .kept were kept since then */
-	__u32 kept;
-	__u32 pending;    /* the task that has come has waits to be told */
+	struct pk_pace pace;
+	__u64 pending; /* the task that has come has waits to be told */
+	__u64 request; /* number of the request that was completed last, in its disk's log, */
+	__u64 disk;    /* and the disk's place + 1; 0: there is none */
 };
 
 /* Where other resources than time are asked for; see bpf/usage/usage.bpf.h. */

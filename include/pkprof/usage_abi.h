@@ -63,21 +63,7 @@ struct pk_peer {
 	__u32 pad;
 };
 
-/*
- * What is frequent is kept in proportion: all that is as large as a period, and of what is smaller that
- * in which a random point of each period falls. It stands for the period.
- */
-struct pk_strata {
-	__u64 period; /* 0: none was begun */
-	__u64 left;   /* up to the next point */
-	__u64 rest;   /* and from there to the period's end */
-	__u64 kept_since;
-	__u32 kept; /* since then */
-	__u32 pad;
-};
-
 enum {
-	PK_USES_EACH_SECOND = 2000, /* that a CPU is to keep of each kind, about: above it the period grows */
 	PK_PEERS = 1 << 14,         /* that are remembered */
 	PK_DISK_REQUESTS = 8192,    /* that are at disks at one time */
 	PK_CONTENDERS = 1 << 14,    /* threads that wait for locks of the kernel at one time */

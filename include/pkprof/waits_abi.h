@@ -15,11 +15,11 @@ enum {
 	PK_WAITERS_NEAR = 8,     /* places in a row where one may lie */
 	PK_WAKERS = 4,           /* who woke, who had woken that one, and so on */
 	PK_KEPT_WAKERS = 1 << 15,
+	PK_DISKS = 16,           /* whose last requests are remembered; a power of two */
+	PK_DISKS_NEAR = 4,
 	PK_RAN = 64,             /* turns on a CPU that are remembered; a power of two */
-	/* Of shorter waits, one in so much time off the CPU stands for those between, ns. */
+	/* Of shorter waits, one in so much time off the CPU stands for those between, ns; see strata.h. */
 	PK_WAIT_PERIOD = 1000000,
-	PK_WAIT_PERIOD_MOST = 64000000,
-	PK_WAITS_EACH_SECOND = 2000, /* that a CPU is to keep, about: above it the period grows */
 };
 
 /* pk_key.wait_part */

@@ -73,6 +73,9 @@ constexpr Need acceptors = {"clients: who accepts a connection",
 constexpr Need wakers = {"clients: who wakes a thread for its work",
                          "time of threads that others give work to counts as a server's own"};
 constexpr Need waits = {"waits: how long", "what threads wait for is not known"};
+constexpr Need wait_disks = {
+    "waits: who is ahead at a disk",
+    "waits for disks are for whoever's request ended them"};
 constexpr Need wait_ends = {
     "waits: who ends them",
     "who ends a wait is not known, nor when: waits for a CPU are part of it"};
@@ -181,6 +184,7 @@ constexpr Hook hooks[] = {
     {"pk_client_forks", wakers, "sched_process_fork", 2, false, 0, HookGroup::clients},
     {"pk_wait_switch", waits, "sched_switch", 4, false, 0, HookGroup::waits},
     {"pk_wait_ends", wait_ends, "sched_waking", 1, false, 0, HookGroup::waits},
+    {"pk_wait_disk", wait_disks, "block_rq_complete", 3, false, 0, HookGroup::waits},
     {"pk_wait_over", wait_stacks, "sched_exit_tp", 1, false, 0, HookGroup::waits},
     {"pk_wait_over_by_function", wait_stacks, "schedule", 0, true, 1, HookGroup::waits},
     {"pk_net_goes", net_usage, "net_dev_queue", 1, false, 0, HookGroup::usage, {}, PK_USAGE_NET},

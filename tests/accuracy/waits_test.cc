@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "scenario.h"
+#include "testdisk.h"
 
 namespace pkprof::accuracy {
 namespace {
@@ -22,11 +23,13 @@ class WaitsTest : public testing::Test {
   }
 
   // Records the mode: what it says, and what is said of it.
-  void run(const std::string& mode) {
+  void run(const std::string& mode, const Argv& arguments = {}) {
     const std::string file = dir_.file("waits.pb.gz");
-    const live::Finished done =
-        live::run_pkprof({"record", "-q", "--resource", "wait", "--budget", "100", "-o", file, "--",
-                          testnet::sibling("pk_wait"), mode});
+    Argv argv = {"record", "-q", "--resource", "wait", "--budget",
+                 "100",    "-o", file,         "--",   testnet::sibling("pk_wait"),
+                 mode};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    const live::Finished done = live::run_pkprof(argv);
     ASSERT_EQ(done.status, 0) << done.err;
     truth_ = Json::parse(done.out);
     const live::Finished report = live::run_pkprof({"report", file, "--view", "waits", "--json"});
@@ -102,6 +105,24 @@ TEST_F(WaitsTest, QueuedBehindAnother) {
   run("hogs");
   expect_near(waited("runnable"), truth(), 5);
   EXPECT_GE(waited("runnable", other()), 0.95 * waited("runnable"));
+}
+
+// This disk does one thing after the other. What reads take longer beside a writer they are behind
+// it at most: their own part takes longer, too, with the CPU's caches full of what is written.
+TEST_F(WaitsTest, BehindAnotherAtTheDisk) {
+  const auto disk = testnet::Disk::create({}), other_disk = testnet::Disk::create({});
+  ASSERT_TRUE(disk) << disk.error().message;
+  ASSERT_TRUE(other_disk) << other_disk.error().message;
+  run("disk", {disk->path(""), other_disk->path("")});
+  expect_near(waited("disk"), truth(), 5);
+  const double behind = truth_["took_ns"].get<double>() / 1e9;
+  EXPECT_LE(waited("disk", other()), 1.05 * behind);
+  EXPECT_GE(waited("disk", other()), 0.7 * behind);
+  const int itself = truth_["pid"].get<int>();
+  EXPECT_GE(waited("disk", other()) + waited("disk", itself), 0.97 * waited("disk"));
+  RecordProperty("found_behind", std::to_string(waited("disk", other())));
+  RecordProperty("truth_behind", std::to_string(behind));
+  EXPECT_LE(waited("disk", truth_["bystander"].get<int>()), 0.01 * waited("disk"));
 }
 
 // With what they had of a CPU it is as long as they lived.

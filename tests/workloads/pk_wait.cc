@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waits of a known kind and length. Each mode ends by itself, and says how long was waited by its
 // own clock: "pid" is who waited, "waited_ns" what all of its threads did together.
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,10 +16,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <fstream>
+#include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -56,9 +62,10 @@ uint64_t time_of(Call call) {
   return now_ns() - before - cpu_ns;
 }
 
-void say(int pid, int other, uint64_t waited_ns, uint64_t took_ns = 0) {
-  std::printf("{\"pid\":%d,\"other\":%d,\"waited_ns\":%llu,\"took_ns\":%llu}\n", pid, other,
-              static_cast<unsigned long long>(waited_ns), static_cast<unsigned long long>(took_ns));
+void say(int pid, int other, uint64_t waited_ns, uint64_t took_ns = 0, int bystander = 0) {
+  std::printf("{\"pid\":%d,\"other\":%d,\"waited_ns\":%llu,\"took_ns\":%llu,\"bystander\":%d}\n",
+              pid, other, static_cast<unsigned long long>(waited_ns),
+              static_cast<unsigned long long>(took_ns), bystander);
   std::fflush(stdout);
 }
 
@@ -92,6 +99,14 @@ void stay_on(size_t cpu) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
+// And not ready to run meanwhile: blocked.
+template <typename Call>
+uint64_t blocked_time_of(Call call) {
+  const uint64_t delayed = run_delay();
+  const uint64_t off_cpu = time_of(call);
+  return off_cpu - std::min(off_cpu, run_delay() - delayed);
+}
+
 // One thread holds a lock for 4 ms of 5; the other wants it, on another CPU.
 template <typename Hold, typename Want, typename Unlock>
 int lock_mode(Hold hold, Want want, Unlock unlock) {
@@ -110,9 +125,7 @@ int lock_mode(Hold hold, Want want, Unlock unlock) {
     stay_on(1);
     sleep_ns(ms);
     while (now_ns() < end) {
-      const uint64_t delayed = run_delay();
-      const uint64_t off_cpu = time_of(want);
-      waited += off_cpu - std::min(off_cpu, run_delay() - delayed);  // for the lock, not for a CPU
+      waited += blocked_time_of(want);
       unlock();
       burn(ms / 2);
     }
@@ -247,6 +260,71 @@ int hogs_mode() {
   return 0;
 }
 
+// A file that is read or written past the page cache.
+class Direct {
+ public:
+  Direct(const std::string& path, size_t bytes)
+      : memory_(aligned_alloc(4096, bytes)), bytes_(bytes) {
+    file_ = open(path.c_str(), O_RDWR | O_CREAT | O_DIRECT, 0600);
+    std::memset(memory_, 1, bytes);
+    for (size_t i = 0; i < pieces; ++i) write(i);
+  }
+  void write(size_t i) { check(pwrite(file_, memory_, bytes_, at(i))); }
+  void read(size_t i) { check(pread(file_, memory_, bytes_, at(i))); }
+
+ private:
+  static constexpr size_t pieces = 16;
+  [[nodiscard]] off_t at(size_t i) const { return static_cast<off_t>(i % pieces * bytes_); }
+  void check(ssize_t done) const {
+    if (done == static_cast<ssize_t>(bytes_)) return;
+    std::perror("pk_wait: the disk");
+    std::exit(1);
+  }
+
+  void* memory_;
+  size_t bytes_;
+  int file_ = -1;
+};
+
+pid_t in_child(const std::function<void()>& work) {
+  const pid_t child = fork();
+  if (child) return child;
+  work();
+  _exit(0);
+}
+
+// Reads pieces of 64 KiB from a directory's disk: first alone, then beside a child that writes
+// there, 4 MiB at a time. "took_ns" is how much longer they take beside it. Another child is at
+// work on another directory's disk, which is nobody's concern.
+int disk_mode(const std::string& disk, const std::string& other_disk) {
+  std::optional<Direct> own, writers;
+  const uint64_t made_ns = blocked_time_of([&] {
+    own.emplace(disk + "/read", 64 << 10);
+    writers.emplace(disk + "/write", 4 << 20);
+  });
+  const uint64_t alone = now_ns() + lasts / 2, end = alone + lasts;
+  const pid_t bystander = in_child([&] {
+    Direct file(other_disk + "/file", 64 << 10);
+    for (size_t i = 0; now_ns() < end; sleep_ns(ms)) file.write(i++);
+  });
+  const auto reads_until = [&](uint64_t until) {
+    std::pair<uint64_t, size_t> waited;  // and how many
+    while (now_ns() < until) waited.first += blocked_time_of([&] { own->read(waited.second++); });
+    return waited;
+  };
+  const auto [alone_ns, alone_times] = reads_until(alone);
+  const pid_t writer = in_child([&] {
+    for (size_t i = 0; now_ns() < end; ++i) writers->write(i);
+  });
+  const auto [beside_ns, beside_times] = reads_until(end);
+  const uint64_t own_ns = alone_ns * beside_times / alone_times;
+  say(getpid(), writer, made_ns + alone_ns + beside_ns, beside_ns - std::min(beside_ns, own_ns),
+      bystander);
+  waitpid(writer, nullptr, 0);
+  waitpid(bystander, nullptr, 0);
+  return 0;
+}
+
 // Two thousand threads, fifty at a time, that live for some 40 ms and mostly sleep: how long each
 // lived.
 int threads_mode() {
@@ -275,6 +353,8 @@ int main(int argc, char** argv) {
   if (mode == "tcp") return tcp_mode();
   if (mode == "hogs") return hogs_mode();
   if (mode == "threads") return threads_mode();
-  std::fputs("usage: pk_wait sleep|mutex|rwlock|inode|pipe|tcp|hogs|threads\n", stderr);
+  if (mode == "disk" && argc == 4) return disk_mode(argv[2], argv[3]);
+  std::fputs("usage: pk_wait sleep|mutex|rwlock|inode|pipe|tcp|hogs|threads|disk DIRECTORY OTHER\n",
+             stderr);
   return 2;
 }

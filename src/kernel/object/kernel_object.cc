@@ -132,11 +132,13 @@ void KernelObject::tell_clients() {
 
 void KernelObject::tell_waits() {
   pkprof_bpf* s = skeleton.get();
-  for (bpf_map* map : {s->maps.waiters, s->maps.wakers, s->maps.turns, s->maps.wait_scratch})
+  for (bpf_map* map : {s->maps.waiters, s->maps.wakers, s->maps.turns,
+                       s->maps.wait_scratch, s->maps.disk_logs})
     bpf_map__set_autocreate(map, options.waits);
   if (!options.waits) return;
   bpf_map__set_max_entries(s->maps.waiters, PK_WAITERS + PK_WAITERS_NEAR);
   bpf_map__set_max_entries(s->maps.wakers, PK_KEPT_WAKERS);
+  bpf_map__set_max_entries(s->maps.disk_logs, PK_DISKS);
 }
 
 void KernelObject::tell_usage() {

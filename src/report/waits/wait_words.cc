@@ -27,8 +27,9 @@ std::string wait_party(const Profile& profile, By by, const Group& group, bool u
 std::string wait_sentence(std::string_view kind, const std::string& whom, bool is_itself) {
   const std::string by_whom = is_itself || whom == kernel ? "" : " (" + whom + ")";
   if (kind == "runnable") return "ready to run behind " + (is_itself ? "itself" : whom);
-  if (kind == "disk") return "for the disk" + by_whom;
-  if (kind == "fault") return "for pages from the disk" + by_whom;
+  const std::string behind = is_itself || whom == kernel ? "" : ", behind " + whom;
+  if (kind == "disk") return "for the disk" + behind;
+  if (kind == "fault") return "for pages from the disk" + behind;
   if (kind == "memory") return "for memory to be freed" + by_whom;
   if (kind == "reply") return "for " + whom;
   if (kind == "child") return "for its child" + by_whom;
