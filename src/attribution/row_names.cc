@@ -173,6 +173,8 @@ std::vector<FrameId> RowNames::functions_of(const pk_key& key) {
 
 // Of a wait, for whom it was or who had the CPU; of a lock, who held it; of packets, the other end.
 Label RowNames::label_of_ran_on(const pk_key& key) const {
+  if (key.kind == PK_WAIT && key.wait_part == PK_WAIT_ONGOING)
+    return {.kind = LabelKind::unclaimed, .reason = "not over"};
   if (is_blocked(key)) return wakeups_.waited_for(key.waker);
   if (is_of_network(key)) return peers_.label_of(key.ran_on);
   if (key.ran_on >> 32) return processes_.label_of(key.ran_on);

@@ -77,7 +77,8 @@ uint64_t Wakeups::party_of(const Known& known) const {
 
 Label Wakeups::waited_for(uint64_t number) const {
   const auto it = known_.find(number);
-  Label label{.kind = LabelKind::unclaimed, .reason = number ? "forgotten" : "not over"};
+  Label label{.kind = LabelKind::unclaimed,
+              .reason = number ? "forgotten" : std::string(reason_name(PK_UNTRACKED))};
   if (it == known_.end()) return label;
   const pk_waker& waker = it->second.waker;
   if (waker.context == PK_WOKEN_BY_TASK) return processes_.label_of(waker.who[0]);

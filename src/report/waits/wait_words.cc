@@ -7,7 +7,7 @@ namespace pkprof {
 namespace {
 
 constexpr const char* kernel = "the kernel";
-
+constexpr const char* unknown = "not known";
 }  // namespace
 
 std::string wait_party(const Profile& profile, By by, const Group& group, bool unicode) {
@@ -17,7 +17,7 @@ std::string wait_party(const Profile& profile, By by, const Group& group, bool u
       case LabelKind::idle:
         return "an idle CPU that wakes up";
       case LabelKind::unclaimed:
-        return "not known";
+        return unknown;
       default:
         break;
     }
@@ -25,9 +25,16 @@ std::string wait_party(const Profile& profile, By by, const Group& group, bool u
 }
 
 std::string wait_sentence(std::string_view kind, const std::string& whom, bool is_itself) {
-  const std::string by_whom = is_itself || whom == kernel ? "" : " (" + whom + ")";
+  const bool is_somebody = !is_itself && whom != kernel && whom != unknown;
+  const std::string by_whom = is_somebody ? " (" + whom + ")" : "";
+  const std::string behind = is_somebody ? ", behind " + whom : "";
+  if (whom == unknown) {  // it may not be over yet
+    if (kind == "runnable") return "ready to run";
+    if (kind == "reply") return "for an answer";
+    if (kind == "lock") return "for a lock";
+    if (kind == "event") return "for word of somebody";
+  }
   if (kind == "runnable") return "ready to run behind " + (is_itself ? "itself" : whom);
-  const std::string behind = is_itself || whom == kernel ? "" : ", behind " + whom;
   if (kind == "disk") return "for the disk" + behind;
   if (kind == "fault") return "for pages from the disk" + behind;
   if (kind == "memory") return "for memory to be freed" + by_whom;

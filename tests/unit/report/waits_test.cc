@@ -39,12 +39,18 @@ struct Machine {
     wait(worker, "wait:lock", worker, 500, 12);
     wait(worker, "wait:idle", hostile, 1000, 3);
     wait(database, "wait:disk", kernel, 1100, 200);
+    wait(database, "wait:disk", hog, 200, 40);
     wait(database, "wait:fault", kernel, 100, 10);
     wait(database, "wait:memory", hog, 90, 5);
     wait(database, "wait:idle", worker, 2000, 400);
     wait(hostile, "wait:event", hostile, 60, 2);
     wait(hostile, "wait:timer", kernel, 60, 1);
     wait(hostile, "wait:other", kernel, 30, 1);
+    const LabelId unknown = profile.label({.kind = LabelKind::unclaimed, .reason = "untracked"});
+    const LabelId nobody_yet = profile.label({.kind = LabelKind::unclaimed, .reason = "not over"});
+    wait(hog, "wait:lock", nobody_yet, 50, 1);
+    wait(hog, "wait:reply", unknown, 40, 1);
+    wait(hog, "wait:disk", unknown, 20, 1);
   }
   LabelId process(const char* comm, uint32_t pid) {
     return profile.label({.kind = LabelKind::process, .pid = pid, .start_ns = pid, .comm = comm});
@@ -67,7 +73,7 @@ struct Machine {
 TEST(Waits, AddUpByWaiter) {
   const Machine machine;
   const Waits waits = waits_of(machine.profile, By::pid, {});
-  ASSERT_EQ(waits.rows.size(), 3);
+  ASSERT_EQ(waits.rows.size(), 4);
   const Waiting& worker = waits.rows[0];
   EXPECT_EQ(waits.groups.all()[worker.who].label, machine.worker);
   EXPECT_EQ(worker.cpu_ns, 300 * one_ms);
@@ -97,7 +103,7 @@ TEST(Waits, OfOneProcess) {
   const std::vector<uint32_t> pids = {812};
   const Waits waits = waits_of(machine.profile, By::pid, pids);
   ASSERT_EQ(waits.rows.size(), 1);
-  EXPECT_EQ(waits.rows[0].wait_ns, 1290 * one_ms);
+  EXPECT_EQ(waits.rows[0].wait_ns, 1490 * one_ms);
 }
 
 TEST(Waits, AreNoCpuTime) {
@@ -125,7 +131,7 @@ TEST(Waits, SumToNoCpuTime) {
   const ReportOptions options{.width = 80};
   const Profile waits = of_resource(machine.profile, Resource::wait);
   EXPECT_EQ(busy_line(busy_time(waits, options), options),
-            "7.8 s of waiting shown, of all threads, in 5.0 s\n");
+            "8.1 s of waiting shown, of all threads, in 5.0 s\n");
 }
 
 TEST(Waits, Json) {
