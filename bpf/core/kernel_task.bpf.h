@@ -231,6 +231,7 @@ typedef struct {
 struct mm_struct {
 	struct maple_tree mm_mt;
 	unsigned long exec_vm;
+	struct rw_semaphore mmap_lock;
 	struct file *exe_file;
 	mm_context_t context;
 	struct task_struct *owner;

@@ -35,7 +35,16 @@ struct spinners_map {
 	__type(value, struct pk_contender);
 };
 
+/* Of locks that were waited for, what they belong to. */
+struct lock_names_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* PK_LOCK_NAMES where it is wanted */
+	__type(key, __u64);
+	__type(value, struct pk_lock_name);
+};
+
 struct contenders_map contenders SEC(".maps");
+struct lock_names_map lock_names SEC(".maps");
 struct spinners_map spinners SEC(".maps");
 
 static __always_inline bool pk_spins(__u32 flags)
@@ -134,6 +143,7 @@ static __noinline __u64 pk_lock_ended(struct pk_cpu *c, __u64 lock)
 	all = pk_stands_for(&c->usage.waits_for_locks.at, &c->usage.waits_for_locks.pace, now - since,
 			    PK_LOCK_PERIOD);
 	level = pk_level(c);
+	c->usage.lock[level].lock = lock;
 	c->usage.lock[level].holder = k->holder;
 	c->usage.lock[level].flags = k->flags;
 	c->usage.lock[level].times = pk_times(all, now - since);
@@ -144,11 +154,39 @@ static __noinline __u64 pk_lock_ended(struct pk_cpu *c, __u64 lock)
 static __noinline int pk_lock_elsewhere(struct pk_cpu *c, void *ctx, __u64 all)
 {
 	struct pk_stack *stack = pk_usage_memory(c);
+	struct pk_lock_end *end = &c->usage.lock[pk_level(c)];
 
 	if (!stack)
 		return 0;
-	return pk_used_by(c, PK_LOCK_WAITED, pk_usage_stack(c, ctx, stack), all,
-			  c->usage.lock[pk_level(c)].times, pk_party_now(c), PK_BASIS_SUBMITTER);
+	return pk_used_by(c, PK_LOCK_WAITED, pk_usage_stack(c, ctx, stack, end->lock), all, end->times,
+			  pk_party_now(c), PK_BASIS_SUBMITTER);
+}
+
+/* Since Linux 6.13; nothing where the address is in no cache's object. */
+struct kmem_cache {
+	const char *name;
+} __attribute__((preserve_access_index));
+extern struct kmem_cache *bpf_get_kmem_cache(__u64 address) __ksym __weak;
+
+/* Remembers what a lock belongs to that has no name of its own. */
+static __noinline int pk_name_lock(__u64 lock)
+{
+	struct mm_struct *mm = bpf_get_current_task_btf()->mm;
+	struct pk_lock_name name = {};
+	struct kmem_cache *cache;
+
+	if (bpf_map_lookup_elem(&lock_names, &lock))
+		return 0;
+	if (mm && (__u64)mm + bpf_core_field_offset(struct mm_struct, mmap_lock) == lock) {
+		__builtin_memcpy(name.text, "mmap_lock", sizeof("mmap_lock"));
+	} else if (bpf_get_kmem_cache) {
+		cache = bpf_get_kmem_cache(lock);
+		if (cache) {
+			name.text[0] = '&';
+			bpf_probe_read_kernel_str(name.text + 1, sizeof(name.text) - 1, cache->name);
+		}
+	}
+	return bpf_map_update_elem(&lock_names, &lock, &name, BPF_ANY);
 }
 
 SEC("?tp_btf/contention_end")
@@ -160,6 +198,7 @@ int BPF_PROG(pk_lock_had, void *lock)
 
 	if (likely(!all))
 		return 0;
+	pk_name_lock(c->usage.lock[pk_level(c)].lock);
 	if (pk_is_elsewhere(c))
 		return pk_lock_elsewhere(c, ctx, all);
 	end = &c->usage.lock[pk_level(c)];

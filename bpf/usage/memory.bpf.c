@@ -23,7 +23,7 @@ static __noinline int pk_memory_elsewhere(struct pk_cpu *c, void *ctx, __u64 byt
 	party = pk_party_now(c);
 	if (!party)
 		party = pk_in_interrupt(c) ? pk_network_object() : PK_KERNEL;
-	return pk_used_by(c, PK_MEMORY_TAKEN, pk_usage_stack(c, ctx, stack), bytes, times, party,
+	return pk_used_by(c, PK_MEMORY_TAKEN, pk_usage_stack(c, ctx, stack, 0), bytes, times, party,
 			  PK_BASIS_SUBMITTER);
 }
 

@@ -49,17 +49,21 @@ static __always_inline int pk_used_by(struct pk_cpu *c, __u8 usage, __u64 where,
 	return pk_used_with(c, usage, where, 0, amount, times, party, basis);
 }
 
-/* The current kernel stack's number. */
-static __noinline __u64 pk_usage_stack(struct pk_cpu *c, void *ctx, struct pk_stack *buf)
+/* The current kernel stack's number. It begins with `lock`, if that is not 0. */
+static __noinline __u64 pk_usage_stack(struct pk_cpu *c, void *ctx, struct pk_stack *buf, __u64 lock)
 {
 	long size;
 
 	if (!c || !buf)
 		return 0;
-	size = bpf_get_stack(ctx, buf->ip, sizeof(buf->ip), 0);
+	buf->ip[0] = lock;
+	if (lock)
+		size = bpf_get_stack(ctx, buf->ip + 1, sizeof(buf->ip) - sizeof(__u64), 0);
+	else
+		size = bpf_get_stack(ctx, buf->ip, sizeof(buf->ip), 0);
 	if (size <= 0)
 		return 0;
-	buf->depth = (__u64)size / sizeof(__u64);
+	buf->depth = (__u64)size / sizeof(__u64) + !!lock;
 	return pk_keep_user_stack(c, buf);
 }
 
@@ -105,7 +109,8 @@ static __noinline int pk_used_here(void *ctx, __u32 how, __u64 whose, __u64 amou
 	key->basis = PK_BASIS_OWN;
 	key->exec_id = task->self_exec_id;
 	pk_current_syscall(task, key);
-	key->kstack = pk_usage_stack(c, ctx, stack);
+	key->kstack = pk_usage_stack(c, ctx, stack,
+				     key->usage == PK_LOCK_WAITED ? c->usage.lock[pk_level(c)].lock : 0);
 	key->ustack = pk_user_stack(c, ctx, stack);
 	return pk_count(c, key, amount, times);
 }

@@ -3,6 +3,7 @@
 #include "core/hook.bpf.h"
 #include "waits/row.bpf.h"
 #include "waits/waiter.bpf.h"
+#include "waits/waker.bpf.h"
 
 struct bpf_iter__task {
 	struct task_struct *task;
@@ -42,6 +43,10 @@ int pk_iter_waits(struct bpf_iter__task *ctx)
 		key->kstack = pk_keep_user_stack(c, &s->scratch.stack);
 	}
 	key->wait_part = w->ready ? PK_WAIT_READY : PK_WAIT_ONGOING;
+	if (!w->ready && key->futex) {
+		pk_begin_waker(&s->waker, task); /* which lock it is, at least */
+		key->waker = pk_keep_waker(&s->waker);
+	}
 	pk_count(c, key, ns, waits);
 	if (w->ready)
 		w->ready = now;

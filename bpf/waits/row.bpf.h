@@ -22,6 +22,14 @@ static __always_inline void pk_begin_wait_row(struct pk_key *key, struct task_st
 		key->futex = 1 + (regs->si & FUTEX_COMMAND);
 }
 
+/* The address of the futex that a thread is about, 0: it is in no such call. */
+static __always_inline __u64 pk_futex_of(struct task_struct *task)
+{
+	struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+
+	return regs->orig_ax == SYS_FUTEX_NUMBER && !(task->thread_info.status & TS_COMPAT) ? regs->di : 0;
+}
+
 static __noinline __u64 pk_waiter_kernel_stack(struct pk_cpu *c, void *ctx, struct pk_stack *buf)
 {
 	long size = bpf_get_stack(ctx, buf->ip, sizeof(buf->ip), 0);

@@ -154,7 +154,7 @@ int BPF_PROG(pk_wait_ends, struct task_struct *woken)
 		return 0;
 	w->blocked_ns = pk_take_part(c, w, ns, &w->blocked);
 	if (w->blocked_ns)
-		w->waker = pk_note_waker(c, ctx, w->since);
+		w->waker = pk_note_waker(c, ctx, woken, w->since);
 	return 0;
 }
 

@@ -168,18 +168,35 @@ static long pk_hash_word(__u32 i, struct pk_waker_loop *l)
 	return 0;
 }
 
-/* Who wakes, for a wait that began at `since`: noted, under the number that is returned. */
-static __always_inline __u64 pk_note_waker(struct pk_cpu *c, void *ctx, __u64 since)
+static __always_inline void pk_begin_waker(struct pk_waker *waker, struct task_struct *woken)
+{
+	__builtin_memset(waker, 0, sizeof(*waker));
+	waker->syscall = PK_NO_SYSCALL;
+	waker->lock = pk_futex_of(woken);
+}
+
+/* Noted, under the number that is returned. */
+static __always_inline __u64 pk_keep_waker(struct pk_waker *waker)
+{
+	struct pk_waker_loop l = { .words = (void *)waker, .hash = config.seed };
+	__u64 number;
+
+	bpf_loop(PK_WAKER_WORDS - 1, pk_hash_word, &l, 0);
+	number = l.hash ? l.hash : 1;
+	waker->number = number;
+	bpf_map_update_elem(&wakers, &number, waker, BPF_ANY);
+	return number;
+}
+
+/* Who ends a wait that began at `since`: noted, under the number that is returned. */
+static __always_inline __u64 pk_note_waker(struct pk_cpu *c, void *ctx, struct task_struct *woken, __u64 since)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pk_wait_scratch *s = pk_wait_memory(c);
-	struct pk_waker_loop l = {};
-	__u64 number;
 
 	if (!s)
 		return 0;
-	__builtin_memset(&s->waker, 0, sizeof(s->waker));
-	s->waker.syscall = PK_NO_SYSCALL;
+	pk_begin_waker(&s->waker, woken);
 	if (pk_serving_softirq(c) && !pk_preempt_bits(c, HARDIRQ_MASK | NMI_MASK)) {
 		pk_wakes_in_softirq(c, &s->waker, ctx, &s->scratch, since);
 	} else if (pk_in_interrupt(c) || !task->pid) {
@@ -193,13 +210,7 @@ static __always_inline __u64 pk_note_waker(struct pk_cpu *c, void *ctx, __u64 si
 			s->waker.ustack = pk_user_stack(c, ctx, &s->scratch.stack);
 		pk_follow_wakers(c, &s->waker, pk_thread_number(task), since);
 	}
-	l.words = (void *)&s->waker;
-	l.hash = config.seed;
-	bpf_loop(PK_WAKER_WORDS - 1, pk_hash_word, &l, 0);
-	number = l.hash ? l.hash : 1;
-	s->waker.number = number;
-	bpf_map_update_elem(&wakers, &number, &s->waker, BPF_ANY);
-	return number;
+	return pk_keep_waker(&s->waker);
 }
 
 #endif

@@ -224,6 +224,7 @@ struct pk_cpu_packets {
 
 /* Of the wait for a lock that ended last. */
 struct pk_lock_end {
+	__u64 lock;
 	__u64 holder; /* label; 0: not known */
 	__u32 flags;  /* enum pk_lock_flags */
 	__u32 times;  /* how many it stands for */

@@ -29,7 +29,8 @@ enum pk_usage {
 	PK_NET_DROPPED,
 	PK_MEMORY_TAKEN,     /* bytes of pages; what for, .kstack tells */
 	PK_MEMORY_RECLAIMED, /* of pages that were freed for want of memory */
-	PK_LOCK_WAITED,      /* ns up to when a lock was had; pk_key.lock, .ran_on: who held it */
+	/* ns up to when a lock was had; pk_key.lock, .ran_on: who held it; the stack begins with its address. */
+	PK_LOCK_WAITED,
 };
 
 /* pk_key.lock, as LCB_F_* of include/trace/events/lock.h. */
@@ -40,6 +41,11 @@ enum pk_lock_flags {
 	PK_LOCK_RT = 8,
 	PK_LOCK_PERCPU = 16,
 	PK_LOCK_MUTEX = 32,
+};
+
+/* What a lock of the kernel belongs to: "mmap_lock", "&ext4_inode_cache" of an object in that cache. */
+struct pk_lock_name {
+	char text[32]; /* cut; "" where it is in none */
 };
 
 /* A disk, or an interface, and what was done with it. */
@@ -66,6 +72,7 @@ struct pk_peer {
 enum {
 	PK_PEERS = 1 << 14,         /* that are remembered */
 	PK_DISK_REQUESTS = 8192,    /* that are at disks at one time */
+	PK_LOCK_NAMES = 1 << 12,    /* of locks of the kernel's, by address */
 	PK_CONTENDERS = 1 << 14,    /* threads that wait for locks of the kernel at one time */
 };
 

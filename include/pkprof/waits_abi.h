@@ -45,6 +45,7 @@ struct pk_waker {
 	__u64 party;          /* for whom a thread of the kernel, or an interrupt, did it; 0: not known */
 	__u64 kstack;         /* of the first, where it is a process */
 	__u64 ustack;
+	__u64 lock;           /* address of the futex that was waited for; 0: it was none */
 	__u32 exec_id;        /* to which program image .ustack belongs, see pk_label */
 	__u16 syscall;        /* PK_NO_SYSCALL */
 	__u8 compat;
@@ -55,6 +56,6 @@ struct pk_waker {
 	__u8 vec;             /* of a softirq: enum pk_vec; of an interrupt: enum pk_exact_kind */
 	__u8 pad[5];
 };
-static_assert(sizeof(struct pk_waker) == 96, "pk_waker has no hidden padding");
+static_assert(sizeof(struct pk_waker) == 104, "pk_waker has no hidden padding");
 
 #endif

@@ -30,7 +30,7 @@ Recorder::Recorder(const KernelSymbols* kernel, UserSymbols& user, Processes& pr
       clients_(processes),
       calls_(clients_, processes, stacks_),
       wakeups_(stacks_, processes),
-      names_(stacks_, processes, clients_, wakeups_, peers_),
+      names_(stacks_, processes, clients_, wakeups_, peers_, lock_names_),
       timeline_(limits.cells) {}
 
 // Some are told apart no more.
@@ -75,7 +75,9 @@ void Recorder::add(const Tables& tables) {
     const bool of_cpu = is_of_cpu(key);
     Row row{key, of_cpu ? timeline_.now() : 0};
     if (has_kernel_stack(key)) stacks_.meet(key.kstack);
-    if (is_blocked(key)) wakeups_.meet(key.waker);
+    if (is_blocked(key))
+      wakeups_.meet(key.waker, key.futex ? processes_.image_of(key.served, key.exec_id) : 0);
+    if (is_of_kernel_lock(key)) lock_names_.meet(stacks_.first_address(key.kstack));
     if (is_of_network(key)) peers_.meet(key.ran_on);
     if (!of_cpu && key.served_kind == PK_SERVED_LABEL && key.served >> 32)
       processes_.meet(key.served);
@@ -280,8 +282,7 @@ void Recorder::keep_stacks(uint32_t rounds) {
   stacks_.keep(kernel, user, rounds);
 }
 
-void Recorder::tell(Profile& profile, const Row& row, const SampleKey& key,
-                    const pk_count& count) const {
+void Recorder::tell(Profile& profile, const Row& row, const SampleKey& key, const pk_count& count) {
   if (row.key.kind == PK_USAGE) {
     profile.add(key, value_of(row.key, count));
     return;
@@ -290,9 +291,7 @@ void Recorder::tell(Profile& profile, const Row& row, const SampleKey& key,
   const bool exact = row.key.kind == PK_INTERRUPT;
   (exact || row.key.kind == PK_CALLS ? value.calls : value.count) = count.samples;
   if (exact) value.exact_ns = count.ns;
-  if (row.key.kind == PK_WAIT && waits_.locks)
-    if (const auto lock = as_lock(profile, key, row.key)) profile.add(*lock, value);
-  if (row.key.kind != PK_WAIT || waits_.kept) profile.add(key, value);
+  profile.add(key, value);
 }
 
 void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of_others) {
@@ -324,6 +323,7 @@ void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of
     RowNames::Told told = names_.tell(profile, row, selected);
     if (key.kind == PK_WAIT && told.served_other) continue;  // whoever is not asked for may wait
     stack.clear();
+    if (!told.lock.empty()) stack.push_back(pseudo(told.lock));
     if (!told.served_other || stacks_of_others) {
       if (key.kind != PK_IDLING)
         for (const FrameId f : told.kernel) stack.push_back(move_frame(f));
@@ -338,7 +338,14 @@ void Recorder::finish(Profile& profile, const Selected& selected, bool stacks_of
     told.key.stack = profile.stack(stack);
     if (is_blocked(key)) told.key.wakeup = wakeups_.tell(profile, key.waker, move_frame);
     told.key.client = calls_.tell(profile, told.key.client, key.client, move_frame);
-    tell(profile, row, told.key, count);
+    if (key.kind != PK_WAIT || waits_.kept) tell(profile, row, told.key, count);
+    if (key.kind != PK_WAIT || !waits_.locks) continue;
+    if (auto lock = as_lock(profile, told.key, row.key)) {
+      if (const std::string name = wakeups_.lock_of(key.waker); !name.empty())
+        stack.insert(stack.begin(), pseudo(name));
+      lock->stack = profile.stack(stack);
+      tell(profile, row, *lock, count);
+    }
   }
   clients_.tell_requests(profile, selected);
   timeline_.finish(profile,

@@ -26,6 +26,7 @@
 #include "attribution/scale.h"
 #include "attribution/stacks.h"
 #include "attribution/timeline.h"
+#include "attribution/usage/lock_names.h"
 #include "attribution/usage/usage.h"
 #include "attribution/wakeups.h"
 #include "kernel/counted.h"
@@ -68,6 +69,8 @@ class Recorder {
   [[nodiscard]] Wakeups& wakeups() { return wakeups_; }
   // Where bytes of networks are counted: who is at the other end is asked there.
   [[nodiscard]] Peers& peers() { return peers_; }
+  // Where waiting for locks of the kernel is counted: what they are called is asked there.
+  [[nodiscard]] LockNames& lock_names() { return lock_names_; }
   // Locks of programs are told by waits. Those may be wanted for that alone.
   void want(const RecordedWaits& waits) { waits_ = waits; }
   // A timeline is kept from here on, of slots of `slot_ns`: what is added is in this one, or in
@@ -117,7 +120,7 @@ class Recorder {
   using Counts = std::unordered_map<Row, pk_count, RowHash>;
 
   void count(const Row& row, const pk_count& count);
-  void tell(Profile& profile, const Row& row, const SampleKey& key, const pk_count& count) const;
+  static void tell(Profile& profile, const Row& row, const SampleKey& key, const pk_count& count);
   void charge(const Row& row, uint64_t samples, std::span<const Parties::Share> parties,
               std::span<const uint64_t> ns, bool voted);
   void charge_many(std::span<const std::pair<Row, pk_count>> rows,
@@ -148,6 +151,7 @@ class Recorder {
   ClientCalls calls_;
   Wakeups wakeups_;
   Peers peers_;
+  LockNames lock_names_;
   Counts rows_;
   Counts objects_;  // those for an object whose owner is not known yet
   RowNames names_;

@@ -66,6 +66,11 @@ inline bool is_blocked(const pk_key& key) {
   return key.kind == PK_WAIT && key.wait_part != PK_WAIT_READY;
 }
 
+// Its stack begins with the lock.
+inline bool is_of_kernel_lock(const pk_key& key) {
+  return key.kind == PK_USAGE && key.usage == PK_LOCK_WAITED;
+}
+
 // Whether key.ran_on is a label at all.
 inline bool has_ran_on(const pk_key& key) {
   return !is_blocked(key) && !is_of_network(key);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attribution/row_names.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -198,6 +199,10 @@ RowNames::Told RowNames::tell(Profile& profile, const Row& row, const Selected& 
   told.functions = functions_of(key);
   told.kernel = function_only ? Frames(told.functions) : stacks_.kernel(key.kstack);
   if (key.kind == PK_WAIT) told.kernel = from_scheduler_on(stacks_, told.kernel);
+  if (is_of_kernel_lock(key)) {
+    told.lock = lock_names_.of(stacks_.first_address(key.kstack));
+    told.kernel = told.kernel.subspan(std::min<size_t>(told.kernel.size(), 1));
+  }
   if (key.kind == PK_USAGE) told.kernel = behind_programs(stacks_, told.kernel);
   told.served_other =
       key.served_kind == PK_SERVED_LABEL && is_process(key.served) && !selected(key.served);

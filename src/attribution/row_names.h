@@ -12,6 +12,7 @@
 #include "attribution/interrupts.h"
 #include "attribution/row.h"
 #include "attribution/stacks.h"
+#include "attribution/usage/lock_names.h"
 #include "attribution/usage/peers.h"
 #include "attribution/wakeups.h"
 #include "model/profile.h"
@@ -25,19 +26,21 @@ class RowNames {
   using Selected = std::function<bool(uint64_t)>;  // by label
 
   RowNames(Stacks& stacks, Processes& processes, const Clients& clients, const Wakeups& wakeups,
-           const Peers& peers)
+           const Peers& peers, const LockNames& lock_names)
       : stacks_(stacks),
         processes_(processes),
         clients_(clients),
         wakeups_(wakeups),
-        peers_(peers) {}
+        peers_(peers),
+        lock_names_(lock_names) {}
 
   struct Told {
     SampleKey key;  // but for the stack
     std::string source;
     // Of an interrupt and of calls, which have no stack: what was called, and from where.
     std::vector<FrameId> functions;
-    Frames kernel;  // its kernel stack, or `functions`
+    Frames kernel;     // its kernel stack, or `functions`
+    std::string lock;  // of the kernel, that was waited for; "" else
     bool served_other = false;
   };
   // Whoever is not `selected` is OTHER. Labels and names are added to `profile`.
@@ -65,6 +68,7 @@ class RowNames {
   const Clients& clients_;
   const Wakeups& wakeups_;
   const Peers& peers_;
+  const LockNames& lock_names_;
   InterruptNames interrupts_;
 };
 

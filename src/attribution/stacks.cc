@@ -159,6 +159,11 @@ FrameId Stacks::kernel_frame(uint64_t address) {
   return tables_.frame(frame);
 }
 
+uint64_t Stacks::first_address(uint64_t number) const {
+  const Frames frames = kernel(number);
+  return frames.empty() ? 0 : tables_.frames()[frames.front()].address;
+}
+
 Stacks::Frames Stacks::frames_of(const ByNumber& stacks, uint64_t number) const {
   const auto it = stacks.find(number);
   if (it == stacks.end()) return {};

@@ -57,6 +57,12 @@ class Stacks {
   // The number of a stack that is no more than the outermost frames of this one of the kernel's.
   uint64_t outermost(uint64_t number, size_t frames);
   FrameId kernel_frame(uint64_t address);
+  // What the first frame of a stack of the kernel's code is; 0 when the stack is not known.
+  [[nodiscard]] uint64_t first_address(uint64_t number) const;
+  // The name of an image's data, see UserSymbols.
+  [[nodiscard]] std::string data_name(uint64_t image, uint64_t address) {
+    return user_symbols_.data_name(image, address);
+  }
 
   [[nodiscard]] Frames kernel(uint64_t number) const { return frames_of(kernel_, number); }
   [[nodiscard]] Frames user(uint64_t number) const { return frames_of(user_, number); }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attribution/sources.h"
+#include "attribution/usage/lock_names.h"
 
 namespace pkprof {
 namespace {
@@ -47,7 +48,7 @@ void Wakeups::ask(Fetch fetch, PartyOf party_of) {
   party_of_ = std::move(party_of);
 }
 
-void Wakeups::meet(uint64_t number) {
+void Wakeups::meet(uint64_t number, uint64_t image) {
   if (!number || known_.contains(number)) return;
   const auto waker = fetch_ && known_.size() < most ? fetch_(number) : std::nullopt;
   if (!waker) {
@@ -60,6 +61,10 @@ void Wakeups::meet(uint64_t number) {
     known.user =
         stacks_.user_number(waker->ustack, processes_.image_of(waker->who[0], waker->exec_id));
   known.party = party_of(known);
+  if (waker->lock) {
+    known.lock = stacks_.data_name(image, waker->lock);
+    if (known.lock.empty()) known.lock = LockNames::by_address(waker->lock);
+  }
   known_.emplace(number, known);
 }
 
@@ -88,6 +93,11 @@ Label Wakeups::waited_for(uint64_t number) const {
   char text[INET6_ADDRSTRLEN] = "?";
   inet_ntop(waker.family, waker.address, text, sizeof text);
   return {.kind = LabelKind::remote, .without_pid = true, .comm = text, .reason = text};
+}
+
+std::string Wakeups::lock_of(uint64_t number) const {
+  const auto it = known_.find(number);
+  return it == known_.end() ? "" : it->second.lock;
 }
 
 WakeupId Wakeups::tell(Profile& profile, uint64_t number, Stacks::Mover& move_frame) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <unordered_map>
 
 #include "attribution/stacks.h"
@@ -29,14 +30,16 @@ class Wakeups {
   Wakeups(Stacks& stacks, Processes& processes) : stacks_(stacks), processes_(processes) {}
   void ask(Fetch fetch, PartyOf party_of);
 
-  // A row names it: it is kept from now on.
-  void meet(uint64_t number);
+  // A row names it, of a thread of that image: it is kept from now on.
+  void meet(uint64_t number, uint64_t image);
   [[nodiscard]] const pk_waker* at(uint64_t number) const;
   // Those that were not known any more, or for which there was no room.
   [[nodiscard]] uint64_t forgotten() const { return forgotten_; }
 
   // Whom was waited for.
   [[nodiscard]] Label waited_for(uint64_t number) const;
+  // The futex that was waited for: its name, or its address; "" if it was none.
+  [[nodiscard]] std::string lock_of(uint64_t number) const;
   WakeupId tell(Profile& profile, uint64_t number, Stacks::Mover& move_frame) const;
 
   // Stacks of the kernel's code, and of users', that it needs.
@@ -49,6 +52,7 @@ class Wakeups {
     pk_waker waker;
     uint64_t user = 0;   // number of its stack, by Stacks
     uint64_t party = 0;  // label; 0: not known yet
+    std::string lock;    // see lock_of()
   };
   [[nodiscard]] uint64_t party_of(const Known& known) const;
 

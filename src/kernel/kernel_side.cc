@@ -161,6 +161,13 @@ std::optional<pk_peer> KernelSide::peer(uint64_t number) const {
   if (bpf_map_lookup_elem(table, &number, &peer)) return {};
   return peer;
 }
+std::string KernelSide::lock_name(uint64_t address) {
+  pk_lock_name name;
+  const int table = bpf_map__fd(parts_->object.skeleton->maps.lock_names);
+  if (!bpf_map_lookup_elem(table, &address, &name) && name.text[0])
+    return {name.text, strnlen(name.text, sizeof name.text)};
+  return parts_->data.name_of(address);
+}
 std::span<const pk_client> KernelSide::clients() const {
   return parts_->clients.all();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel/kernel_side.h"
+#include "kernel/kernel_symbols.h"
 #include "kernel/object/client_table.h"
 #include "kernel/object/kernel_object.h"
 #include "kernel/object/waits.h"
@@ -20,6 +21,7 @@ struct LoadedKernel::Parts {
   UnwindMaps unwind{object};
   ClientTable clients;
   Waits waits{object};
+  KernelData data;
   KernelTables tables{object, clocks, calls};
 };
 

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -46,8 +47,8 @@ Result<std::vector<pk_ksym>> ask_symbols() {
 
 }  // namespace
 
-Result<KernelSymbols> load_kernel_symbols() {
-  auto plain = KernelSymbols::from_proc();
+Result<KernelSymbols> load_kernel_symbols(KernelSymbols::Kind kind) {
+  auto plain = KernelSymbols::from_proc(kind);
   if (plain) return plain;
   const auto asked = ask_symbols();
   if (!asked) return plain;  // what the user can do about it is in the first error
@@ -59,8 +60,19 @@ Result<KernelSymbols> load_kernel_symbols() {
                        .module = {s.module, strnlen(s.module, sizeof(s.module))},
                        .type = static_cast<char>(s.type)});
   }
-  auto symbols = KernelSymbols::from_entries(entries);
+  auto symbols = KernelSymbols::from_entries(entries, kind);
   return symbols ? std::move(symbols) : std::move(plain);
+}
+
+std::string KernelData::name_of(uint64_t address) {
+  if (!symbols_)
+    symbols_ = load_kernel_symbols(KernelSymbols::Kind::data).value_or(KernelSymbols());
+  const KernelSymbol* symbol = symbols_->find(address);
+  if (!symbol) return "";
+  char offset[20];
+  std::snprintf(offset, sizeof offset, "+0x%llx",
+                static_cast<unsigned long long>(address - symbol->start));
+  return std::string(symbol->name) + (address == symbol->start ? "" : offset);
 }
 
 Result<KernelSymbols> load_bpf_symbols() {

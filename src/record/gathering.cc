@@ -34,13 +34,15 @@ Gathering::Gathering(Prepared& prepared, const RecordOptions& options, Course& c
       kernel_(prepared.kernel),
       options_(options),
       course_(course),
-      user_symbols_({.inlines = options.inlines}),
+      user_symbols_({.inlines = options.inlines, .data = (options.usage & PK_USAGE_LOCK) != 0}),
       processes_(user_symbols_, options.threads),
       recorder_(prepared.symbols ? &*prepared.symbols : nullptr, user_symbols_, processes_) {
   if (options.clients) recorder_.know_clients(kernel_.clients());
   recorder_.want({.kept = options.waits, .locks = (options.usage & PK_USAGE_LOCK) != 0});
   if (options.usage & PK_USAGE_NET)
     recorder_.peers().ask([this](uint64_t number) { return kernel_.peer(number); });
+  if (options.usage & PK_USAGE_LOCK)
+    recorder_.lock_names().ask([this](uint64_t address) { return kernel_.lock_name(address); });
   if (options.counts_waits())
     recorder_.wakeups().ask([this](uint64_t number) { return kernel_.waits().waker(number); },
                             [this](uint64_t object) { return main_party_of(object); });

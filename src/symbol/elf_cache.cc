@@ -165,6 +165,7 @@ std::shared_ptr<ElfFile> ElfCache::read(const FileWay& way, const FileStamp& fil
   ElfFile::Options options;
   options.debug.debug_dirs = options_.debug_dirs;
   options.names = options_.names;
+  options.data = options_.data;
   options.symbols = memory_ < options_.memory_limit;
   options.lines = (options_.lines || options_.inlines) && options.symbols;
   const ElfReading reading{way, file, place.path, system_root_, process.root, options};

@@ -27,8 +27,9 @@ constexpr const char* hidden_message =
     "kernel symbols: all addresses are hidden (kernel.kptr_restrict); run as root with CAP_SYSLOG, "
     "or `sysctl kernel.kptr_restrict=0`";
 
-bool is_text(char type) {
-  return type == 't' || type == 'T' || type == 'w' || type == 'W';
+bool is_of_kind(char type, KernelSymbols::Kind kind) {
+  const std::string_view of_kind = kind == KernelSymbols::Kind::text ? "tTwW" : "bBdDrR";
+  return of_kind.contains(type);
 }
 
 // The linker's, at the begin and end of a table.
@@ -139,20 +140,20 @@ struct KernelSymbols::Impl {
   std::map<std::string, uint64_t, std::less<>> marks;
   size_t malformed = 0;
 
-  void store(std::span<const KernelEntry> entries);
+  void store(std::span<const KernelEntry> entries, Kind kind);
   void set_ends();
   void sort_names();
 };
 
-// Copies the text symbols that have an address, in order of address.
-void KernelSymbols::Impl::store(std::span<const KernelEntry> entries) {
+// Copies the symbols of the kind that have an address, in order of address.
+void KernelSymbols::Impl::store(std::span<const KernelEntry> entries, Kind kind) {
   std::vector<Key> keys;
   keys.reserve(entries.size());
   size_t bytes = 0;
   std::string_view last_module;
   for (uint32_t i = 0; i < entries.size(); ++i) {
     const KernelEntry& e = entries[i];
-    if (!is_text(e.type) || e.address == 0) continue;
+    if (!is_of_kind(e.type, kind) || e.address == 0) continue;
     keys.push_back({e.address, i});
     bytes += e.name.size() + e.module.size();
   }
@@ -205,7 +206,7 @@ KernelSymbols::~KernelSymbols() = default;
 KernelSymbols::KernelSymbols(KernelSymbols&&) noexcept = default;
 KernelSymbols& KernelSymbols::operator=(KernelSymbols&&) noexcept = default;
 
-Result<KernelSymbols> KernelSymbols::parse(std::string_view kallsyms) {
+Result<KernelSymbols> KernelSymbols::parse(std::string_view kallsyms, Kind kind) {
   if (kallsyms.empty()) return fail("kernel symbols: the kernel shows none (CONFIG_KALLSYMS)");
   std::vector<KernelEntry> entries;
   entries.reserve(kallsyms.size() / 40);
@@ -221,32 +222,34 @@ Result<KernelSymbols> KernelSymbols::parse(std::string_view kallsyms) {
       ++malformed;
     }
   }
-  auto symbols = from_entries(entries);
+  auto symbols = from_entries(entries, kind);
   if (symbols) symbols->impl_->malformed = malformed;
   return symbols;
 }
 
-Result<KernelSymbols> KernelSymbols::from_entries(std::span<const KernelEntry> entries) {
+Result<KernelSymbols> KernelSymbols::from_entries(std::span<const KernelEntry> entries, Kind kind) {
   bool seen = false;
   bool shown = false;
   KernelSymbols symbols;
   for (const KernelEntry& entry : entries) {
     if (is_mark(entry)) symbols.impl_->marks.emplace(entry.name, entry.address);
-    if (!is_text(entry.type)) continue;
+    if (!is_of_kind(entry.type, kind)) continue;
     seen = true;
     shown |= entry.address != 0;
   }
-  if (!seen) return fail("kernel symbols: there are no text symbols");
+  if (!seen)
+    return fail("kernel symbols: there are no " +
+                std::string(kind == Kind::text ? "text" : "data") + " symbols");
   if (!shown) return fail(hidden_message);
   if (entries.size() > UINT32_MAX) return fail("kernel symbols: too many");
-  symbols.impl_->store(entries);
+  symbols.impl_->store(entries, kind);
   return symbols;
 }
 
-Result<KernelSymbols> KernelSymbols::from_proc() {
+Result<KernelSymbols> KernelSymbols::from_proc(Kind kind) {
   auto text = read_proc_file("/proc/kallsyms", max_text);
   if (!text) return std::unexpected(text.error().in("kernel symbols"));
-  return parse(*text);
+  return parse(*text, kind);
 }
 
 const KernelSymbol* KernelSymbols::find(uint64_t address) const {

@@ -38,11 +38,14 @@ class KernelSymbols {
  public:
   // Parses kallsyms text ("ffffffff81000000 T _stext\t[module]"). Fails when the text is empty or
   // every address is zero (kptr_restrict), with a message that says so. Malformed lines are
-  // skipped and counted. Only text symbols (t T w W) are kept, and mark()s.
-  static Result<KernelSymbols> parse(std::string_view kallsyms);
-  static Result<KernelSymbols> from_proc();  // reads /proc/kallsyms
+  // skipped and counted. Only text symbols (t T w W), or only data (b B d D r R), are kept, and
+  // mark()s. Most kernels show little data (CONFIG_KALLSYMS_ALL).
+  enum class Kind : uint8_t { text, data };
+  static Result<KernelSymbols> parse(std::string_view kallsyms, Kind kind = Kind::text);
+  static Result<KernelSymbols> from_proc(Kind kind = Kind::text);  // reads /proc/kallsyms
   // The same from entries in any order; they are copied. Fails as parse() does.
-  static Result<KernelSymbols> from_entries(std::span<const KernelEntry> entries);
+  static Result<KernelSymbols> from_entries(std::span<const KernelEntry> entries,
+                                            Kind kind = Kind::text);
 
   KernelSymbols();
   ~KernelSymbols();
@@ -110,6 +113,7 @@ struct UserSymbolsOptions {
   bool lines = false;
   bool inlines = false;                           // and lines
   bool names = false;                             // keep every name of a function, for code_of()
+  bool data = false;                              // and the names of data, for data_name()
   uint64_t memory_limit = uint64_t{2} << 30;      // for symbol tables; later files stay unnamed
   uint64_t perf_map_limit = uint64_t{256} << 20;  // for the names of JIT compilers, likewise
 };
@@ -144,6 +148,10 @@ class UserSymbols {
   // file of that number. Never fails: what is not known is empty. For a return address ask for the
   // address less one: a call may be the last thing in a function.
   [[nodiscard]] UserFrame find(uint64_t process, uint64_t address, uint64_t file_number = 0);
+
+  // The name of what lies there of a file's data, "cache_lock"; "" when it is not known, or in no
+  // file of which the process has code mapped.
+  [[nodiscard]] std::string data_name(uint64_t process, uint64_t address);
 
   // All code of a file that the process has mapped; nothing where there is no file to be had.
   [[nodiscard]] std::optional<FileCode> code_of(uint64_t process, const std::string& file);

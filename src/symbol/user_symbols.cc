@@ -284,6 +284,21 @@ UserFrame UserSymbols::find(uint64_t process, uint64_t address, uint64_t file_nu
   return frame;
 }
 
+// Data has no mapping here. It lies where its file's code does, as far away as the linker put it.
+std::string UserSymbols::data_name(uint64_t process, uint64_t address) {
+  const auto it = impl_->processes.find(process);
+  if (it == impl_->processes.end()) return "";
+  for (const MapPiece& piece : it->second.maps->pieces()) {
+    const ElfFile* elf = impl_->elf_of(it->second, piece);
+    const auto vaddr = elf ? elf->vaddr_of(piece.origin->map.offset) : std::nullopt;
+    if (!vaddr) continue;
+    if (std::string name = elf->data_at(*vaddr + (address - piece.origin->map.start));
+        !name.empty())
+      return name;
+  }
+  return "";
+}
+
 std::optional<FileCode> UserSymbols::code_of(uint64_t process, const std::string& file) {
   const auto it = impl_->processes.find(process);
   if (it == impl_->processes.end()) return {};

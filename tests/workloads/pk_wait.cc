@@ -134,10 +134,11 @@ int lock_mode(Hold hold, Want want, Unlock unlock) {
   return 0;
 }
 
+pthread_mutex_t wait_mutex = PTHREAD_MUTEX_INITIALIZER;  // has a name
+
 int mutex_mode() {
-  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  const auto take = [&] { pthread_mutex_lock(&lock); };
-  return lock_mode(take, take, [&] { pthread_mutex_unlock(&lock); });
+  const auto take = [] { pthread_mutex_lock(&wait_mutex); };
+  return lock_mode(take, take, [] { pthread_mutex_unlock(&wait_mutex); });
 }
 
 int rwlock_mode() {

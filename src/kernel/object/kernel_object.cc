@@ -132,8 +132,8 @@ void KernelObject::tell_clients() {
 
 void KernelObject::tell_waits() {
   pkprof_bpf* s = skeleton.get();
-  for (bpf_map* map : {s->maps.waiters, s->maps.wakers, s->maps.turns,
-                       s->maps.wait_scratch, s->maps.disk_logs})
+  for (bpf_map* map :
+       {s->maps.waiters, s->maps.wakers, s->maps.turns, s->maps.wait_scratch, s->maps.disk_logs})
     bpf_map__set_autocreate(map, options.waits);
   if (!options.waits) return;
   bpf_map__set_max_entries(s->maps.waiters, PK_WAITERS + PK_WAITERS_NEAR);
@@ -151,9 +151,13 @@ void KernelObject::tell_usage() {
   want(s->maps.peers, PK_USAGE_NET);
   want(s->maps.contenders, PK_USAGE_LOCK);
   want(s->maps.spinners, PK_USAGE_LOCK);
+  want(s->maps.lock_names, PK_USAGE_LOCK);
   if (options.usage & PK_USAGE_DISK) bpf_map__set_max_entries(s->maps.at_disk, PK_DISK_REQUESTS);
   if (options.usage & PK_USAGE_NET) bpf_map__set_max_entries(s->maps.peers, PK_PEERS);
-  if (options.usage & PK_USAGE_LOCK) bpf_map__set_max_entries(s->maps.contenders, PK_CONTENDERS);
+  if (options.usage & PK_USAGE_LOCK) {
+    bpf_map__set_max_entries(s->maps.contenders, PK_CONTENDERS);
+    bpf_map__set_max_entries(s->maps.lock_names, PK_LOCK_NAMES);
+  }
 }
 
 void KernelObject::tell_facts(const KernelFacts& facts) {

@@ -9,6 +9,7 @@
 #include "symbol/elf/elf_file.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "symbol/elf/demangle.h"
 #include "symbol/elf/elf_mini_debug.h"
@@ -70,6 +71,12 @@ void ElfFile::load(ElfHandle elf, const std::string& path, const Options& option
   if (debug) complete_ = builder.add(*debug) && complete_;
   if (options.names) names_ = builder.every_name();
   functions_ = builder.build();
+  if (options.data) {
+    ElfFunctionsBuilder data(ElfFunctionsBuilder::Kind::data);
+    complete_ = data.add(elf) && complete_;
+    if (debug) complete_ = data.add(*debug) && complete_;
+    data_ = data.build();
+  }
   constexpr size_t most_unnamed = size_t{4} << 20;
   if (wants_debug && !debug) unnamed_ = read_cfi_functions(elf, most_unnamed);
   if (!options.lines) return;
@@ -105,6 +112,16 @@ std::string_view ElfFile::function_at(uint64_t vaddr) {
   std::string name = demangle(found.name);
   demangled_bytes_ += name.size() + 64;  // and the table's own
   return demangled_.emplace(found.id, std::move(name)).first->second;
+}
+
+std::string ElfFile::data_at(uint64_t vaddr) const {
+  const FlatRange* range = find_range(data_.ranges(), vaddr);
+  if (range == nullptr) return "";
+  std::string name = demangle(data_.name(*range));
+  char offset[20];
+  std::snprintf(offset, sizeof offset, "+0x%llx",
+                static_cast<unsigned long long>(vaddr - range->start));
+  return vaddr == range->start ? name : name + offset;
 }
 
 std::optional<uint64_t> ElfFile::unnamed_function_at(uint64_t vaddr) const {

@@ -29,6 +29,7 @@ class ElfFile {
     bool lines = false;
     bool symbols = true;  // false: only the build-id and the segments
     bool names = false;   // keep every name, aliases too, for code()
+    bool data = false;    // and the names of data, for data_at()
   };
 
   // `path` is the file's own, as seen from its root; it tells where a debug file may be.
@@ -43,6 +44,8 @@ class ElfFile {
   [[nodiscard]] std::string_view function_at(uint64_t vaddr);
   // Where the function there begins that has no name; none: it has one, or nothing is known.
   [[nodiscard]] std::optional<uint64_t> unnamed_function_at(uint64_t vaddr) const;
+  // The demangled name of the data there, "table+0x40" in the middle of it; "" when none is known.
+  [[nodiscard]] std::string data_at(uint64_t vaddr) const;
   [[nodiscard]] SourceLine line_at(uint64_t vaddr);
   [[nodiscard]] std::vector<InlinedCall> inlined_at(uint64_t vaddr);  // as ElfLines has it
   [[nodiscard]] FileCode code() const;
@@ -52,7 +55,7 @@ class ElfFile {
   // True when a separate debug file would tell more and none was found.
   [[nodiscard]] bool lacks_debug_file() const { return lacks_debug_file_; }
   [[nodiscard]] uint64_t memory() const {
-    return functions_.memory() + unnamed_.capacity() * sizeof(CfiFunction) +
+    return functions_.memory() + data_.memory() + unnamed_.capacity() * sizeof(CfiFunction) +
            (lines_ ? lines_->memory() : 0);
   }
 
@@ -62,6 +65,7 @@ class ElfFile {
   std::string build_id_;
   std::vector<ElfSegment> segments_;
   ElfFunctions functions_;
+  ElfFunctions data_;
   std::vector<CfiFunction> unnamed_;  // all, by address, where most have no names
   std::vector<FileCode::Function> names_;
   std::unordered_map<uint32_t, std::string> demangled_;  // of those that were asked for

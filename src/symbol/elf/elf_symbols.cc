@@ -61,6 +61,7 @@ bool ElfFunctionsBuilder::add(const ElfHandle& elf) {
       complete = add_table(elf, *table) && complete;
     }
   }
+  if (kind_ == Kind::data) return complete;
   add_plt(elf);
   if (elf.section_of_type(SHT_SYMTAB) == nullptr) add_go(elf);
   return complete;
@@ -88,7 +89,10 @@ bool ElfFunctionsBuilder::add_table(const ElfHandle& elf, const ElfSection& tabl
 void ElfFunctionsBuilder::add_symbol(const ElfHandle& elf, const GElf_Sym& symbol,
                                      const Elf_Data* strings) {
   const int type = GELF_ST_TYPE(symbol.st_info);
-  if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) return;
+  const bool is_data = type == STT_OBJECT || type == STT_COMMON;
+  if (kind_ == Kind::data ? !is_data
+                          : type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+    return;
   if (symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0) return;
   const GElf_Shdr* section = section_at(elf, symbol.st_shndx);
   const bool executable = section != nullptr && (section->sh_flags & SHF_EXECINSTR) != 0;

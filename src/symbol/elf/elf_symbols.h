@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of one ELF file, by address: what is kept of its symbol tables.
+// The functions of one ELF file, or its data, by address: what is kept of its symbol tables.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,11 @@ class ElfFunctionsBuilder {
   static constexpr uint64_t max_string_bytes = uint64_t{512} << 20;
   static constexpr size_t max_name = 4096;  // longer names are cut
 
+  enum class Kind : uint8_t { functions, data };
+  explicit ElfFunctionsBuilder(Kind kind = Kind::functions) : kind_(kind) {}
+
   // Adds .symtab, .dynsym, for x86-64 the names of PLT entries and, where there is no .symtab, Go's
-  // own table.
+  // own table; of data the symbols that state their size.
   bool add(const ElfHandle& elf);
   // Every symbol, as nm prints it; before build().
   [[nodiscard]] std::vector<FileCode::Function> every_name();
@@ -71,6 +74,7 @@ class ElfFunctionsBuilder {
   void add_go(const ElfHandle& elf);   // elf_go.cc
   void sort_candidates();
 
+  Kind kind_;
   std::vector<Candidate> candidates_;
 };
 
