@@ -6,6 +6,9 @@
 // «syscall:read», «softirq:NET_RX»; the last of these also says why the party was charged, where it
 // was not for running itself: «softirq:NET_RX» (consumed). Viewers show no time that is in no
 // function: where there is no stack, one stands for it, "[no stack]".
+//
+// A wait ends with who ended it: on the waiter's stack stands «woken by postgres:812», and on that
+// the waker's stack. All that is below the frame «woken by …» is still the waiter's time.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +24,7 @@ struct ExportedFrame {
   std::string name;   // cleaned; "[unknown in libc.so.6]" where there is none
   std::string where;  // cleaned: "kernel", "libc.so.6", "" between contexts
   FrameKind kind = FrameKind::user;
+  bool of_waker = false;  // of who ended a wait
 };
 
 struct ExportedStack {

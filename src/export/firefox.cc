@@ -7,7 +7,7 @@
 // first. It knows when each sample was; a profile does not, so stacks stand one after the other,
 // each as long as it took, and a track is as long as its party's time.
 // Categories, by which it colours, are where code is from: user code, kernel, system calls,
-// asynchronous work.
+// asynchronous work, who ended a wait.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -26,18 +26,20 @@ constexpr int version = 48;
 constexpr int resource_library = 1;  // of its resource types
 
 // Of a frame's. The viewer wants one by the name of "Other"; colours are by the viewer's names.
-enum Category : int { other, user, kernel, context };
+enum Category : int { other, user, kernel, context, waker };
 Json categories() {
   Json all = Json::array();
   for (const auto& [name, colour] : {std::pair{"Other", "grey"},
                                      {"User", "yellow"},
                                      {"Kernel", "orange"},
-                                     {"What the kernel was asked for", "blue"}})
+                                     {"What the kernel was asked for", "blue"},
+                                     {"Who ended the wait", "purple"}})
     all.push_back({{"name", name}, {"color", colour}, {"subcategories", {"Other"}}});
   return all;
 }
 
 Category category_of(const ExportedFrame& frame) {
+  if (frame.of_waker) return waker;
   switch (frame.kind) {
     case FrameKind::user:
       return user;

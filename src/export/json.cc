@@ -5,6 +5,7 @@
 
 #include "export/exported_stacks.h"
 #include "export/format.h"
+#include "model/merge.h"
 #include "report/ledger.h"
 
 namespace pkprof {
@@ -68,6 +69,10 @@ Json client_to_json(const Client& client) {
   return to;
 }
 
+Json wakeup_to_json(const Wakeup& wakeup) {
+  return {{"label", wakeup.label}, {"stack", wakeup.stack}, {"before", wakeup.before}};
+}
+
 Json sample_to_json(const Profile& profile, const Profile::Sample& sample) {
   const auto& [key, value] = sample;
   Json to = {{"ran_on", key.ran_on},
@@ -78,6 +83,7 @@ Json sample_to_json(const Profile& profile, const Profile::Sample& sample) {
   if (key.thread) to["thread"] = key.thread;
   if (key.served_thread) to["served_thread"] = key.served_thread;
   if (key.client) to["client"] = key.client;
+  if (key.wakeup) to["wakeup"] = key.wakeup;
   to["samples"] = value.count;
   to["ns"] = value.ns;
   if (value.exact_ns) to["exact_ns"] = value.exact_ns;
@@ -120,6 +126,8 @@ static Result<std::string> export_json(const Profile& profile, const ExportOptio
     threads.push_back({{"label", thread.first}, {"thread", thread.second}, {"comm", comm}});
   if (profile.clients().size() > 1)
     for (const Client& client : profile.clients()) to["clients"].push_back(client_to_json(client));
+  if (has_resource(profile, Resource::wait))
+    for (const Wakeup& wakeup : profile.wakeups()) to["wakeups"].push_back(wakeup_to_json(wakeup));
   if (!profile.requests.empty()) to["requests"] = requests_to_json(profile);
   Json& samples = to["samples"] = Json::array();
   for (const Profile::Sample& sample : profile.samples())

@@ -65,6 +65,7 @@ const machines = [
   ["grouped", []],
   ["called", []],
   ["small", ["--of", "ran-on"]],
+  ["waits", ["--resource", "wait"]],
 ];
 const titleOf = ([name, extra]) => [name, ...extra].join(" ");
 
