@@ -9,6 +9,7 @@
 #include "clients_fixture.h"
 #include "model/pprof/pprof.h"
 #include "report_fixture.h"
+#include "usage_fixture.h"
 #include "waits_fixture.h"
 
 namespace {
@@ -93,6 +94,6 @@ int main(int argc, char** argv) {
       write("small", test::small_machine()) && write("grouped", test::grouped_machine()) &&
       write("called", test::called_machine()) && write("timed", timed(test::small_machine())) &&
       write("clients", timed(test::clients_machine())) && write("waits", test::waits_machine()) &&
-      write("large", large_machine());
+      write("usage", test::UsageMachine().profile) && write("large", large_machine());
   return all ? 0 : 1;
 }

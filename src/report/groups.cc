@@ -105,6 +105,12 @@ GroupId Groups::of(LabelId id, uint32_t thread, bool keep) {
   return of_label_[id];
 }
 
+GroupId Groups::by_reason(LabelId id, uint32_t thread) {
+  if (profile_.labels()[id].kind != LabelKind::unclaimed) return of(id, thread);
+  if (of_label_[id] == no_group) of_label_[id] = add(id, 0, GroupKind::special, "");
+  return of_label_[id];
+}
+
 GroupId Groups::group_of_process(LabelId id, uint32_t thread) {
   const Label& label = profile_.labels()[id];
   if (by_ == By::pid) return add(id, 0, GroupKind::member, "");

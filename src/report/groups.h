@@ -57,6 +57,9 @@ class Groups {
   // order of appearance. By::pid, `keep` makes a group of a process that was left out.
   GroupId of(LabelId label, uint32_t thread, bool keep = false);
 
+  // The same, but time that is UNCLAIMED for one reason is apart from that for another.
+  GroupId by_reason(LabelId label, uint32_t thread);
+
   // All that were asked for, by number.
   [[nodiscard]] const std::vector<Group>& all() const { return groups_; }
 
@@ -71,7 +74,7 @@ class Groups {
   std::vector<Group> groups_;
   std::array<GroupId, label_kind_count> specials_;
   GroupId left_out_;
-  std::vector<GroupId> of_label_;  // none while not asked; not By::thread
+  std::vector<GroupId> of_label_;  // none while not asked; not By::thread, but for by_reason()
   IndexTable by_name_;             // groups of several processes
   IndexTable by_thread_;
 };

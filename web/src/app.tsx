@@ -6,12 +6,15 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Side, accept } from "./accept";
 import { Changes } from "./changes";
 import { Clients } from "./clients";
+import { Small } from "./controls";
 import { type Page, type Profile, chargedToClients } from "./data";
 import { Flame } from "./flame";
 import { Flows } from "./flows";
 import { count, duration, shareText } from "./format";
 import { Functions } from "./functions";
 import { LedgerTable } from "./ledger";
+import { Resources } from "./resources/resources";
+import { Tabs, useTab } from "./tabs";
 import { Timeline } from "./timeline";
 import { Calls, Frames, Numbered, type Wanted } from "./tree";
 import { Waits } from "./waits/waits";
@@ -27,17 +30,22 @@ const groupings: Record<string, string> = {
   client: "client",
 };
 
-function tabsOf(page: Page): [string, string][] {
+function tabsOf({ profile, diff }: Page): [string, string][] {
+  const others: [string, string][] = [];
+  if (profile.servers) others.push(["clients", "Clients"]);
+  if (profile.waits) others.push(["waits", "Waits"]);
+  if (profile.resources) others.push(["resources", "Resources"]);
+  // The rest is of CPU time. A page of another resource alone has none.
+  if (others.length && (profile.resource ?? "cpu") !== "cpu") return others;
   const tabs: [string, string][] = [
     ["ledger", "Ledger"],
     ["flame", "Flame graph"],
     ["flows", "Who takes from whom"],
+    ...others,
     ["timeline", "Timeline"],
     ["functions", "Functions"],
   ];
-  if (page.profile.waits) tabs.splice(3, 0, ["waits", "Waits"]);
-  if (page.profile.servers) tabs.splice(3, 0, ["clients", "Clients"]);
-  return page.diff ? [["changes", "Changes"], ...tabs] : tabs;
+  return diff ? [["changes", "Changes"], ...tabs] : tabs;
 }
 
 export function App({ page }: { page: Page }) {
@@ -194,6 +202,7 @@ export function App({ page }: { page: Page }) {
             by={groupings[by] ?? by}
             selected={group}
             waits={profile.waits !== undefined}
+            resources={profile.resources !== undefined}
             onSelect={setGroup}
             onShow={setTab}
           />
@@ -235,14 +244,20 @@ export function App({ page }: { page: Page }) {
             theme={theme}
           />
         )}
+        {tab === "resources" && (
+          <Resources
+            profile={profile}
+            by={by}
+            rows={groupings[byClient ? "pid" : by] ?? by}
+            only={group === null ? null : ledger.groups[group]}
+            theme={theme}
+          />
+        )}
         {tab === "functions" && calls && (
           <Functions calls={calls} frames={frames} chosen={chosen} onChoose={showFunction} />
         )}
-        {needsCalls && profile.stacks.small_ns > 0 && (
-          <p>
-            Calls of less than {duration(profile.stacks.small_ns)} are summed up as "(small)", to
-            keep this page small.
-          </p>
+        {needsCalls && (
+          <Small least={profile.stacks.small_ns && duration(profile.stacks.small_ns)} />
         )}
       </div>
       </main>
@@ -307,75 +322,6 @@ function Lost({ profile }: { profile: Profile }) {
       </ul>
     </section>
   );
-}
-
-function Tabs({
-  tabs,
-  tab,
-  onTab,
-}: {
-  tabs: [string, string][];
-  tab: string;
-  onTab: (tab: string) => void;
-}) {
-  const step = (by: number) => {
-    const at = tabs.findIndex(([name]) => name === tab);
-    const [next] = tabs[(at + by + tabs.length) % tabs.length];
-    onTab(next);
-    document.getElementById(`tab-${next}`)?.focus();
-  };
-  return (
-    <nav role="tablist" aria-label="Views">
-      {tabs.map(([name, text]) => (
-        <button
-          key={name}
-          type="button"
-          role="tab"
-          id={`tab-${name}`}
-          aria-selected={name === tab}
-          aria-controls="panel"
-          tabIndex={name === tab ? 0 : -1}
-          onClick={() => onTab(name)}
-          onKeyDown={(e) => {
-            if (e.key === "ArrowRight") step(1);
-            if (e.key === "ArrowLeft") step(-1);
-          }}
-        >
-          {text}
-        </button>
-      ))}
-    </nav>
-  );
-}
-
-// The tab is in the address, so that Back and a bookmark do what they say.
-function useTab(tabs: [string, string][]): [string, (tab: string) => void] {
-  const fromAddress = () => {
-    const name = location.hash.slice(1);
-    return tabs.some(([known]) => known === name) ? name : tabs[0][0];
-  };
-  const [tab, setTab] = useState(fromAddress);
-  useEffect(() => {
-    const follow = () => setTab(fromAddress());
-    addEventListener("hashchange", follow);
-    const find = (event: KeyboardEvent) => {
-      if (event.key !== "/" || event.target instanceof HTMLInputElement) return;
-      event.preventDefault();
-      document.querySelector<HTMLInputElement>("main .find")?.focus();
-    };
-    addEventListener("keydown", find);
-    return () => {
-      removeEventListener("hashchange", follow);
-      removeEventListener("keydown", find);
-    };
-  }, [tabs]);
-  return [
-    tab,
-    (next) => {
-      location.hash = next;
-      setTab(next);
-    },
-  ];
 }
 
 function useTheme(): [string, (theme: string) => void] {

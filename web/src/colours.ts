@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a colour says. Each is of the palette in style.css, where it has a light and a dark form.
-import { FrameKind } from "./data";
+import { FrameKind, type UsedResource } from "./data";
 import type { Frames, Tree } from "./tree";
 
 export type Colouring = "kind" | "basis" | "change" | "name";
@@ -34,7 +34,24 @@ export const offCpuWorks = [
   ["waker", "who woke it"],
   ["party", "who waited"],
 ] as const;
-export type Work = (typeof works)[number][0] | (typeof offCpuWorks)[number][0];
+export type Work = (typeof works)[number][0] | (typeof offCpuWorks)[number][0] | "used";
+
+export type FlameOf = "cpu" | "wait" | UsedResource;
+
+const usedWorks: Record<UsedResource, string> = {
+  lock: "waiting for a lock",
+  disk: "how, and which disk",
+  net: "how, and which interface",
+  memory: "what it is for",
+};
+
+// What a flame graph's colours are of.
+export function worksOf(resource: FlameOf): readonly (readonly [Work, string])[] {
+  if (resource === "cpu") return works;
+  if (resource === "wait") return offCpuWorks;
+  const contexts = 5; // of works
+  return [...works.slice(0, contexts), ["used", usedWorks[resource]], ...works.slice(contexts)];
+}
 
 const waitWorkOf: Record<string, WaitWork> = {
   runnable: "runnable",
@@ -55,9 +72,10 @@ export function waitWork(kind: string): WaitWork {
   return Object.hasOwn(waitWorkOf, kind) ? waitWorkOf[kind] : "waiting";
 }
 
-export function workOf(source: string): Work {
+function workOf(source: string, of: FlameOf): Work {
   const [word, kind = ""] = source.split(":", 2);
-  if (word === "wait") return waitWork(kind);
+  if (word === "wait") return of === "lock" ? "used" : waitWork(kind);
+  if (word === of) return "used";
   if (word === "softirq" || word === "timer") return "softirq";
   if (word === "irq" || word === "ipi") return "irq";
   if (word === "work" || word === "kthread") return "work";
@@ -91,6 +109,7 @@ export class Painter {
   constructor(
     private readonly frames: Frames,
     private readonly tree: Tree,
+    private readonly of: FlameOf,
     private readonly colouring: Colouring,
     private readonly turned: boolean,
     private readonly colour: Palette,
@@ -123,7 +142,8 @@ export class Painter {
     if (kind === "party" || kind === "small") work = kind;
     else if (kind === "server") work = "party";
     else if (kind === "waker" || this.isOfWaker(node)) work = "waker";
-    else if (kind === FrameKind.pseudo) work = workOf(this.frames.name[frame]);
+    else if (this.isOfUse(node)) work = "used"; // its device, which may be called anything
+    else if (kind === FrameKind.pseudo) work = workOf(this.frames.name[frame], this.of);
     else if (kind === FrameKind.user) work = "user";
     else if (this.turned || !this.tree.parent[node]) work = "own";
     else {
@@ -135,6 +155,10 @@ export class Painter {
 
   private isOfWaker(node: number): boolean {
     return !this.turned && node > 0 && this.work(this.tree.parent[node]) === "waker";
+  }
+
+  private isOfUse(node: number): boolean {
+    return !this.turned && node > 0 && this.work(this.tree.parent[node]) === "used";
   }
 
   private ofBasis(node: number): string {

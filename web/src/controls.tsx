@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What several views have beside their own.
+import { useState } from "preact/hooks";
 
 interface SearchProps {
   what: string; // is searched for, as the empty field says
@@ -38,4 +39,44 @@ export function More({ all, limit, onMore }: MoreProps) {
       {all - limit} more
     </button>
   );
+}
+
+// A table that is sorted by what one clicks on, at first by the largest of `first`.
+export function useSort<Column extends string>(first: Column) {
+  const [sort, setSort] = useState<Column>(first);
+  const [down, setDown] = useState(true);
+  const choose = (column: Column) => {
+    setDown(column === sort ? !down : column !== "name");
+    setSort(column);
+  };
+  return { sort, down, choose };
+}
+
+interface SortHeadProps<Column extends string> {
+  column: Column;
+  text: string;
+  about?: string;
+  by: ReturnType<typeof useSort<Column>>;
+}
+
+export function SortHead<Column extends string>({ column, text, about, by }: SortHeadProps<Column>) {
+  const { sort, down, choose } = by;
+  return (
+    <th
+      scope="col"
+      title={about}
+      aria-sort={column === sort ? (down ? "descending" : "ascending") : "none"}
+    >
+      <button type="button" onClick={() => choose(column)}>
+        {text}
+        {column === sort ? (down ? " ▾" : " ▴") : ""}
+      </button>
+    </th>
+  );
+}
+
+// Below a flame graph, where calls had to be summed up: of less than how much.
+export function Small({ least }: { least: string | 0 }) {
+  if (!least) return null;
+  return <p>Calls of less than {least} are summed up as "(small)", to keep this page small.</p>;
 }

@@ -35,7 +35,7 @@ export interface Samples extends Times {
   by_client?: Charges; // where the recording has clients
   server?: number[]; // see chargedToClients()
   call?: number[];
-  waker?: number[]; // see offCpu()
+  waker?: number[]; // see ofOwnStacks()
   waker_node?: number[];
 }
 
@@ -137,21 +137,58 @@ export interface WaitTable {
   rows: WaitRow[]; // the longest first
 }
 
-export interface Waits {
+// Where in the code a resource other than CPU time was used.
+export interface OwnStacks {
+  nodes: { up: number[]; function: number[] }; // functions are the profile's
+  small: number | null;
+  small_ns: number; // bytes, of a resource that is in bytes
+  samples: {
+    who: number[];
+    node: number[];
+    ns: number[]; // or bytes
+    basis?: number[];
+    waker?: number[]; // a label; -1: not known
+    waker_node?: number[];
+  };
+}
+
+export interface Waits extends OwnStacks {
   by: Record<string, WaitTable>;
   kinds: string[];
   sentences: string[];
-  nodes: { up: number[]; function: number[] }; // functions are the profile's
-  small: number | null;
-  small_ns: number;
-  samples: {
-    who: number[];
-    kind: number[];
-    node: number[];
-    waker: number[]; // a label; -1: not known
-    waker_node: number[];
-    ns: number[];
-  };
+  samples: OwnStacks["samples"] & { kind: number[] };
+}
+
+// [bytes or ns, how often, of disks the ns at the disk]
+export type Used = [number, number, number?];
+// [word, used], one for each way: "read", "write".
+export type Ways = [number, Used][];
+
+export interface Usage {
+  all: Used; // but for the time in queues
+  ways: Ways;
+  devices?: [number, Ways][]; // [word, its ways]
+}
+
+export interface UsageRow extends Usage {
+  who: number; // a group
+  others?: [number, number][]; // [group, ns or bytes], the largest: who held locks, peers
+}
+
+export interface UsageTable {
+  groups: Group[];
+  rows: UsageRow[]; // the largest first; what is no process's at the end
+  total: Usage;
+}
+
+export type UsedResource = "lock" | "disk" | "net" | "memory";
+
+export interface ResourceUsage extends OwnStacks {
+  question: string;
+  count: string; // what is counted: "requests"
+  bytes: boolean; // else ns
+  by: Record<string, UsageTable>;
+  words: string[]; // names of ways and devices
 }
 
 export interface Profile {
@@ -180,7 +217,9 @@ export interface Profile {
   timeline: Times & { slot: number[]; slot_ns: number };
   ledgers?: Record<string, Ledger>;
   servers?: Server[]; // where the recording has clients
+  resource?: string; // what all but waits and resources are of; none in a comparison
   waits?: Waits; // where it has waits
+  resources?: Partial<Record<UsedResource, ResourceUsage>>; // where it has any of these
 }
 
 export interface DiffValue {
@@ -214,9 +253,9 @@ export function chargedToClients(profile: Profile): Profile {
   return { ...profile, samples: { ...samples, ...charged, server } };
 }
 
-// The same profile, but its samples are of time off the CPU, served to who waited.
-export function offCpu(profile: Profile): Profile {
-  const { nodes, small, small_ns, samples } = profile.waits!;
+// The same profile, but its samples are of another resource, served to who used it or waited.
+export function ofOwnStacks(profile: Profile, own: OwnStacks): Profile {
+  const { nodes, small, small_ns, samples } = own;
   const none = samples.ns.map(() => 0);
   return {
     ...profile,
@@ -224,16 +263,30 @@ export function offCpu(profile: Profile): Profile {
     samples: {
       ran_on: samples.who,
       served: samples.who,
-      source: samples.kind,
+      source: none,
       part: none,
       taken: none,
-      basis: none,
+      basis: samples.basis ?? none,
       node: samples.node,
       ns: samples.ns,
       waker: samples.waker,
       waker_node: samples.waker_node,
     },
   };
+}
+
+// A ledger's group among those of another table, which have other numbers.
+export function rowOf<Row extends { who: number }>(
+  table: { groups: Group[]; rows: Row[] },
+  group: Group,
+): Row | undefined {
+  const labels = new Set(group.labels);
+  return table.rows.find(({ who }) => {
+    const one = table.groups[who];
+    return (
+      one.kind === group.kind && one.name === group.name && one.labels.some((l) => labels.has(l))
+    );
+  });
 }
 
 // Unpacks what stands in the page.

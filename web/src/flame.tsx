@@ -5,7 +5,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Search } from "./controls";
-import { type Colouring, Painter, offCpuWorks, palette, works } from "./colours";
+import { type Colouring, type FlameOf, Painter, palette, worksOf } from "./colours";
 import { FrameKind } from "./data";
 import { change, percent } from "./format";
 import { type Box, boxAt, layout, rowHeight } from "./layout";
@@ -16,12 +16,21 @@ interface Props {
   frames: Frames;
   compared: boolean;
   theme: string;
-  waits?: boolean; // it is of time off the CPU
+  of?: FlameOf;
   measure?: (share: number) => string;
   onFunction?: (frame: number) => void;
 }
 
 const ofCpu = (share: number) => `${percent(share)} % of a CPU`;
+
+const titles: Record<FlameOf, string> = {
+  cpu: "Flame graph",
+  wait: "Off-CPU flame graph",
+  lock: "Flame graph of waits for locks",
+  disk: "Flame graph of disks",
+  net: "Flame graph of networks",
+  memory: "Flame graph of memory",
+};
 
 const colourings: [Colouring, string][] = [
   ["kind", "kind of work"],
@@ -62,7 +71,7 @@ function useWidth(): [{ current: HTMLDivElement | null }, number] {
 }
 
 export function Flame(props: Props) {
-  const { calls, frames, compared, theme, waits, measure = ofCpu, onFunction } = props;
+  const { calls, frames, compared, theme, of = "cpu", measure = ofCpu, onFunction } = props;
   const [turned, setTurned] = useState(false);
   const [up, setUp] = useState(false);
   const [colouring, setColouring] = useState<Colouring>(compared ? "change" : "kind");
@@ -102,7 +111,7 @@ export function Flame(props: Props) {
     element.style.height = `${height}px`;
     context.scale(dots, dots);
     const colour = palette(element);
-    const painter = new Painter(frames, tree, colouring, turned, colour);
+    const painter = new Painter(frames, tree, of, colouring, turned, colour);
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
     rows.forEach((boxes, row) => {
@@ -125,7 +134,7 @@ export function Flame(props: Props) {
     });
     context.globalAlpha = 1;
     if (chosen !== null) outline(context, colour("outline"));
-  }, [rows, colouring, search, matches, chosen, up, theme, frames, tree]);
+  }, [rows, colouring, search, matches, chosen, up, theme, frames, tree, of]);
 
   function outline(context: CanvasRenderingContext2D, colour: string) {
     rows.forEach((boxes, row) => {
@@ -196,7 +205,7 @@ export function Flame(props: Props) {
             onChange={(e) => setColouring(e.currentTarget.value as Colouring)}
           >
             {colourings
-              .filter(([value]) => (compared || value !== "change") && !(waits && value === "basis"))
+              .filter(([value]) => (compared || value !== "change") && !(of === "wait" && value === "basis"))
               .map(([value, text]) => (
                 <option key={value} value={value}>
                   {text}
@@ -235,7 +244,7 @@ export function Flame(props: Props) {
       </div>
       <p class="legend">
         {colouring === "kind" &&
-          (waits ? offCpuWorks : works).map(([work, text]) => (
+          worksOf(of).map(([work, text]) => (
             <span key={work}>
               <i class={`swatch ${work}`} /> {text}
             </span>
@@ -269,7 +278,7 @@ export function Flame(props: Props) {
           ref={canvas}
           tabIndex={0}
           role="application"
-          aria-label={`${waits ? "Off-CPU flame graph" : "Flame graph"}. Arrow keys choose a box, Enter zooms, Escape zooms out${onFunction ? ", f shows the function" : ""}.`}
+          aria-label={`${titles[of]}. Arrow keys choose a box, Enter zooms, Escape zooms out${onFunction ? ", f shows the function" : ""}.`}
           aria-describedby="flame-told"
           onClick={(e) => {
             const hit = under(e);

@@ -11,6 +11,18 @@ export function duration(ns: number): string {
   return `${Math.round(ns)} ns`;
 }
 
+// As the report writes it: "4.2 MiB", "812 B".
+export function bytes(n: number): string {
+  let value = n;
+  let unit = "";
+  for (const larger of ["KiB", "MiB", "GiB", "TiB"]) {
+    if (value < 1024) break;
+    value /= 1024;
+    unit = larger;
+  }
+  return unit ? `${value.toFixed(value < 100 ? 1 : 0)} ${unit}` : `${Math.round(n)} B`;
+}
+
 // Of one CPU. `share` is 1 for all of its time.
 export function percent(share: number): string {
   const value = share * 100;

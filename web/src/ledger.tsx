@@ -2,7 +2,7 @@
 // The ledger as a table: what each process seems to cost, and what it costs.
 import { useMemo, useState } from "preact/hooks";
 
-import { Search } from "./controls";
+import { Search, SortHead, useSort } from "./controls";
 import { type Ledger, type Row, bases, firstUnsure } from "./data";
 import { duration, percent } from "./format";
 
@@ -13,6 +13,7 @@ interface Props {
   by: string;
   selected: number | null; // a group
   waits: boolean; // the profile has them
+  resources: boolean; // it has others than CPU time and waits
   onSelect: (group: number | null) => void;
   onShow: (tab: string) => void;
 }
@@ -78,17 +79,17 @@ function value(entry: Entry, column: Column): number | string {
 export function LedgerTable(props: Props) {
   const { ledger, selected } = props;
   const [search, setSearch] = useState("");
-  const [sort, setSort] = useState<Column>("costs");
-  const [down, setDown] = useState(true);
+  const order = useSort<Column>("costs");
+  const { sort, down } = order;
   const [limit, setLimit] = useState(atFirst);
   const { rows, others } = useMemo(() => entriesOf(ledger), [ledger]);
   const wanted = search.toLowerCase();
   const shown = useMemo(() => {
     const kept = rows.filter((e) => e.name.toLowerCase().includes(wanted));
-    const order = down ? -1 : 1;
+    const sign = down ? -1 : 1;
     return kept.sort((a, b) => {
       const [x, y] = [value(a, sort), value(b, sort)];
-      return x < y ? -order : x > y ? order : 0;
+      return x < y ? -sign : x > y ? sign : 0;
     });
   }, [rows, wanted, sort, down]);
   const most = useMemo(
@@ -102,10 +103,6 @@ export function LedgerTable(props: Props) {
     group: null,
     seems: sum((e) => e.seems),
     costs: sum((e) => e.costs),
-  };
-  const choose = (column: Column) => {
-    setDown(column === sort ? !down : column !== "name");
-    setSort(column);
   };
   const line = (entry: Entry, last = false) => (
     <Line
@@ -139,17 +136,13 @@ export function LedgerTable(props: Props) {
           <thead>
             <tr>
               {columns.map(([column, text, about]) => (
-                <th
+                <SortHead
                   key={column}
-                  scope="col"
-                  title={about}
-                  aria-sort={column === sort ? (down ? "descending" : "ascending") : "none"}
-                >
-                  <button type="button" onClick={() => choose(column)}>
-                    {text || props.by}
-                    {column === sort ? (down ? " ▾" : " ▴") : ""}
-                  </button>
-                </th>
+                  column={column}
+                  text={text || props.by}
+                  about={about}
+                  by={order}
+                />
               ))}
               <th scope="col" class="bars">
                 <span class="hidden">bars</span>
@@ -254,7 +247,7 @@ function Bars({ row, most }: { row: Row; most: number }) {
   );
 }
 
-function Details({ row, duration: length, waits, onShow }: LineProps & { row: Row }) {
+function Details({ row, duration: length, waits, resources, onShow }: LineProps & { row: Row }) {
   const costs = row.user + row.own + row.async;
   const sources = Object.entries(row.sources).sort((a, b) => b[1] - a[1]);
   const unsure = row.basis.slice(firstUnsure).reduce((sum, ns) => sum + ns, 0);
@@ -311,6 +304,11 @@ function Details({ row, duration: length, waits, onShow }: LineProps & { row: Ro
         {waits && (
           <button type="button" onClick={() => onShow("waits")}>
             what it waited for
+          </button>
+        )}
+        {resources && (
+          <button type="button" onClick={() => onShow("resources")}>
+            what it used
           </button>
         )}
       </div>

@@ -62,6 +62,12 @@ export function duration(ns) {
     if (ns >= size) return `${(ns / size).toFixed(ns / size < 10 ? 2 : 1)} ${unit}`;
   return `${Math.round(ns)} ns`;
 }
+export function bytes(n) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  for (; n >= 1024 && unit < units.length - 1; ++unit) n /= 1024;
+  return `${unit && n < 100 ? n.toFixed(1) : n.toFixed(0)} ${units[unit]}`;
+}
 // As the terminal shows it, too.
 export const printable = (name) =>
   name.replace(/[\x00-\x1f\x7f]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);

@@ -64,7 +64,7 @@ Result<std::string> page_with(const Json& data) {
 }  // namespace
 
 Result<std::string> page_html(const Profile& profile, const std::string& name) {
-  return page_with({{"profile", page_data(profile, name, true)}});
+  return page_with({{"profile", page_data(profile, name, PageRole::alone)}});
 }
 
 Result<std::string> diff_page_html(const Profile& a, const std::string& name_a, const Profile& b,
@@ -73,8 +73,8 @@ Result<std::string> diff_page_html(const Profile& a, const std::string& name_a, 
   how.by = by;
   Json diff = Json::parse(diff_json(a, name_a, b, name_b, how));
   clean_strings(diff);
-  return page_with({{"profile", page_data(b, name_b, true)},
-                    {"before", page_data(a, name_a, false)},
+  return page_with({{"profile", page_data(b, name_b, PageRole::after)},
+                    {"before", page_data(a, name_a, PageRole::before)},
                     {"diff", std::move(diff)}});
 }
 

@@ -12,7 +12,10 @@
 #include "report/clients.h"
 #include "report/ledger.h"
 #include "report/page/page_stacks.h"
+#include "report/page/page_tables.h"
+#include "report/page/page_usage.h"
 #include "report/page/page_waits.h"
+#include "report/usage/usage.h"
 
 namespace pkprof {
 namespace {
@@ -54,10 +57,9 @@ Json functions_to_json(const PageStacks& stacks) {
 }
 
 Json stacks_to_json(const PageStacks& stacks) {
-  return {{"functions", functions_to_json(stacks)},
-          {"nodes", nodes_to_json(stacks)},
-          {"small", stacks.small_ns ? Json(stacks.small) : Json(nullptr)},
-          {"small_ns", stacks.small_ns}};
+  Json to = {{"functions", functions_to_json(stacks)}};
+  add_nodes(to, stacks);
+  return to;
 }
 
 // Tables of times by who ran, who was served and by what.
@@ -232,8 +234,7 @@ Json ledgers_to_json(const Profile& profile, bool clients) {
 std::optional<Profile> shown_alone(const Profile& profile) {
   const auto& samples = profile.samples();
   if (samples.empty()) return {};
-  const Resource shown =
-      has_resource(profile, Resource::cpu) ? Resource::cpu : samples.front().key.resource;
+  const Resource shown = resource_of(profile);
   const bool alone = std::ranges::all_of(
       samples, [shown](const Profile::Sample& sample) { return sample.key.resource == shown; });
   return alone ? std::nullopt : std::optional(of_resource(profile, shown));
@@ -241,8 +242,7 @@ std::optional<Profile> shown_alone(const Profile& profile) {
 
 }  // namespace
 
-Json page_data(const Profile& whole, const std::string& name, bool ledgers) {
-  const bool waits = ledgers && has_resource(whole, Resource::wait);
+Json page_data(const Profile& whole, const std::string& name, PageRole role) {
   // Labels and functions have the same numbers in both.
   const std::optional<Profile> part = shown_alone(whole);
   const Profile& profile = part ? *part : whole;
@@ -260,10 +260,13 @@ Json page_data(const Profile& whole, const std::string& name, bool ledgers) {
   const bool clients = has_clients(profile);
   if (clients) to["samples"]["by_client"] = charges_to_json(stacks);
   to["timeline"] = timeline_to_json(profile);
-  if (!ledgers) return to;
+  if (role == PageRole::before) return to;
   to["ledgers"] = ledgers_to_json(profile, clients);
   if (clients) to["servers"] = servers_to_json(profile);
-  if (waits) to["waits"] = waits_to_json(whole);
+  if (role == PageRole::after) return to;
+  to["resource"] = to_string(resource_of(whole));
+  if (has_resource(whole, Resource::wait)) to["waits"] = waits_to_json(whole);
+  if (!used_resources(whole).empty()) to["resources"] = resources_to_json(whole);
   return to;
 }
 

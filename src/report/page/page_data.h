@@ -4,6 +4,7 @@
 // Private to src/report.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "model/profile.h"
@@ -11,8 +12,13 @@
 
 namespace pkprof {
 
-// With `ledgers`, of a profile that is shown; without, of one that it is compared with. All but
-// "waits" is of CPU time, where the profile has any.
-[[nodiscard]] Json page_data(const Profile& whole, const std::string& name, bool ledgers);
+enum class PageRole : uint8_t {
+  alone,
+  after,   // shown, with what is different from one before: of CPU time, and no other resources
+  before,  // compared with, and not shown: it has no tables
+};
+
+// All but "waits" and "resources" is of one resource: CPU time, where the profile has any.
+[[nodiscard]] Json page_data(const Profile& whole, const std::string& name, PageRole role);
 
 }  // namespace pkprof

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "model/merge.h"
 #include "model/source.h"
 #include "report/clean.h"
+#include "report/page/page_tables.h"
 #include "report/waits/wait_words.h"
 #include "report/waits/waits.h"
 
@@ -19,21 +19,6 @@ namespace {
 
 // Where one waits there is less code than where one works.
 constexpr size_t most_wait_nodes = 50'000;
-
-// Strings by number, each once.
-class Words {
- public:
-  size_t number(const std::string& word) {
-    const auto [it, fresh] = numbers_.try_emplace(word, all_.size());
-    if (fresh) all_.push_back(word);
-    return it->second;
-  }
-  Json take() { return std::move(all_); }
-
- private:
-  std::unordered_map<std::string, size_t> numbers_;
-  Json all_ = Json::array();
-};
 
 struct Tables {
   Words kinds;
@@ -74,58 +59,35 @@ Json table_to_json(const Profile& profile, By by, Tables& tables) {
 }
 
 Json samples_to_json(const Profile& profile, const PageStacks& stacks, Words& kinds) {
-  Json who = Json::array();
   Json kind = Json::array();
-  Json node = Json::array();
   Json waker = Json::array();
   Json waker_node = Json::array();
-  Json ns = Json::array();
   for (const PageSample& sample : stacks.samples) {
-    who.push_back(sample.served);
     kind.push_back(kinds.number(clean(wait_kind(profile.text(sample.source)))));
-    node.push_back(sample.node);
     waker.push_back(sample.waker == not_woken ? Json(-1) : Json(sample.waker));
     waker_node.push_back(sample.waker_node);
-    ns.push_back(sample.ns);
   }
-  return {{"who", std::move(who)},
-          {"kind", std::move(kind)},
-          {"node", std::move(node)},
-          {"waker", std::move(waker)},
-          {"waker_node", std::move(waker_node)},
-          {"ns", std::move(ns)}};
+  Json to = own_samples_to_json(stacks);
+  to["kind"] = std::move(kind);
+  to["waker"] = std::move(waker);
+  to["waker_node"] = std::move(waker_node);
+  return to;
 }
 
 }  // namespace
 
-Json nodes_to_json(const PageStacks& stacks) {
-  Json parents = Json::array();
-  Json functions = Json::array();
-  for (size_t i = 0; i < stacks.nodes.size(); ++i) {
-    // How far back: small numbers, which pack well.
-    parents.push_back(i - stacks.nodes[i].parent);
-    functions.push_back(i ? stacks.nodes[i].function : 0);
-  }
-  return {{"up", std::move(parents)}, {"function", std::move(functions)}};
-}
-
 Json waits_to_json(const Profile& profile) {
   Tables tables;
-  Json by_what = Json::object();
-  for (const By by : every_by) {
-    if (by == By::client || (by == By::thread && !has_threads(profile))) continue;
-    by_what[std::string(to_string(by))] = table_to_json(profile, by, tables);
-  }
+  Json by_what = tables_to_json(profile, [&](By by) { return table_to_json(profile, by, tables); });
   const Profile waits = of_resource(profile, Resource::wait);
   const PageStacks stacks = page_stacks(waits, most_wait_nodes);
   Json samples = samples_to_json(waits, stacks, tables.kinds);
-  return {{"by", std::move(by_what)},
-          {"kinds", tables.kinds.take()},
-          {"sentences", tables.sentences.take()},
-          {"nodes", nodes_to_json(stacks)},
-          {"small", stacks.small_ns ? Json(stacks.small) : Json(nullptr)},
-          {"small_ns", stacks.small_ns},
-          {"samples", std::move(samples)}};
+  Json to = {{"by", std::move(by_what)},
+             {"kinds", tables.kinds.take()},
+             {"sentences", tables.sentences.take()},
+             {"samples", std::move(samples)}};
+  add_nodes(to, stacks);
+  return to;
 }
 
 }  // namespace pkprof

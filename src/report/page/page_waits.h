@@ -4,14 +4,11 @@
 
 #include "model/profile.h"
 #include "report/json_header.h"
-#include "report/page/page_stacks.h"
 
 namespace pkprof {
 
 // Rows by whatever they can be by, and where threads waited. Labels and functions have the numbers
 // that they have in `profile`, which has all of its resources.
 [[nodiscard]] Json waits_to_json(const Profile& profile);
-
-[[nodiscard]] Json nodes_to_json(const PageStacks& stacks);
 
 }  // namespace pkprof

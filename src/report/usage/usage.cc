@@ -48,7 +48,7 @@ Usage usage_of(const Profile& profile, Resource resource, By by, std::span<const
     if (key.resource != resource) continue;
     const Label& label = profile.labels()[key.served];
     if (!pids.empty() && !is_selected(label, pids)) continue;
-    User& user = all[usage.groups.of(key.served, key.served_thread)];
+    User& user = all[usage.groups.by_reason(key.served, key.served_thread)];
     const std::string way(way_of(profile.text(key.source)));
     const std::string device = device_of(profile, key);
     add(user, way, device, value);

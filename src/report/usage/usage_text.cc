@@ -13,22 +13,11 @@
 #include "report/degraded.h"
 #include "report/format.h"
 #include "report/usage/usage.h"
+#include "report/usage/usage_words.h"
 #include "report/view.h"
 
 namespace pkprof {
 namespace {
-
-struct Words {
-  Resource resource;
-  const char* question;
-  const char* count;
-};
-constexpr std::array words = {
-    Words{Resource::lock, "Who waited for locks?", "WAITS"},
-    Words{Resource::disk, "For whom did the disks work?", "REQUESTS"},
-    Words{Resource::net, "For whom were packets?", "PACKETS"},
-    Words{Resource::memory, "For whom was memory taken?", "TIMES"},
-};
 
 std::string upper(std::string text) {
   for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
@@ -37,11 +26,11 @@ std::string upper(std::string text) {
 
 class UsageTable {
  public:
-  UsageTable(const Profile& profile, const ReportOptions& options, const Words& of)
+  UsageTable(const Profile& profile, const ReportOptions& options, Resource of)
       : profile_(profile),
         options_(options),
-        words_(of),
-        usage_(usage_of(profile, of.resource, options.by, options.pids)) {
+        words_(words_of(of)),
+        usage_(usage_of(profile, of, options.by, options.pids)) {
     choose_columns();
   }
 
@@ -51,7 +40,7 @@ class UsageTable {
     for (const std::string& column : columns_)
       head += " " + pad_left(upper(column), width_of(column));
     if (has_rest_) head += " " + pad_left("OTHER", number_width);
-    head += " " + pad_left("ALL", number_width) + " " + pad_left(words_.count, number_width);
+    head += " " + pad_left("ALL", number_width) + " " + pad_left(upper(words_.count), number_width);
     if (is_disk()) {
       head += " " + pad_left("AT DISK", number_width);
       head += " " + pad_left("QUEUED", number_width);
@@ -100,20 +89,7 @@ class UsageTable {
     out_ += text + "\n";
   }
   [[nodiscard]] std::string name_of(GroupId group) const {
-    const Group& g = usage_.groups.all()[group];
-    if (g.kind != GroupKind::special) return party_name(profile_, options_.by, g, options_.unicode);
-    if (g.label == left_out) return "others";
-    const Label& label = profile_.labels()[g.label];
-    switch (label.kind) {
-      case LabelKind::kernel:
-        return "the kernel";
-      case LabelKind::other:
-        return "others";
-      case LabelKind::unclaimed:
-        return "unclaimed: " + label.reason;
-      default:
-        return clean(label.name(), options_.unicode);
-    }
+    return usage_party(profile_, options_.by, usage_.groups.all()[group], options_.unicode);
   }
 
   // The largest, as many as there is room for; the rest is in one of its own.
@@ -186,7 +162,7 @@ class UsageTable {
 
   const Profile& profile_;
   const ReportOptions& options_;
-  const Words& words_;
+  const UsageWords words_;
   Usage usage_;
   std::vector<std::string> columns_;
   bool has_rest_ = false;
@@ -198,9 +174,8 @@ class UsageTable {
 
 std::string usage_tables(const Profile& profile, const ReportOptions& options) {
   std::string text;
-  for (const Words& of : words)
-    if (has_resource(profile, of.resource))
-      text += (text.empty() ? "" : "\n") + UsageTable(profile, options, of).run();
+  for (const Resource of : used_resources(profile))
+    text += (text.empty() ? "" : "\n") + UsageTable(profile, options, of).run();
   return text;
 }
 

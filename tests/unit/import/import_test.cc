@@ -14,7 +14,8 @@
 namespace pkprof {
 namespace {
 
-const std::string one_sample = "a 1/1 [000] 1.000000000: 10 cpu-clock: \n\t401000 f (/bin/a)\n\n";
+const std::string printed_sample =
+    "a 1/1 [000] 1.000000000: 10 cpu-clock: \n\t401000 f (/bin/a)\n\n";
 
 class ImportFile : public testing::Test {
  protected:
@@ -38,7 +39,7 @@ class ImportFile : public testing::Test {
 
 TEST_F(ImportFile, WhatPerfPrintsIntoAPipe) {
   std::string text;
-  for (int i = 0; i < 5000; ++i) text += one_sample;  // more than a pipe holds
+  for (int i = 0; i < 5000; ++i) text += printed_sample;  // more than a pipe holds
   const auto profile = through_fifo(text);
   ASSERT_TRUE(profile) << profile.error().message;
   EXPECT_EQ(profile->meta.samples_taken, 5000u);

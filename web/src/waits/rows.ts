@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waits as the views of them have them: who waited for whom, by kinds as they are shown.
 import { type WaitWork, waitWork, waitWorks } from "../colours";
-import type { Group, WaitRow, WaitTable, Waits } from "../data";
+import type { WaitRow, WaitTable, Waits } from "../data";
 
 // One waited for another, by kind. Without what was idle.
 export interface Pair {
@@ -74,15 +74,4 @@ export function around(pairs: Pair[], who: number): Pair[] {
       }
   }
   return pairs.filter((pair) => pair.who === who || pair.whom === who || followed.has(pair));
-}
-
-// A ledger's group among those of waits, which have other numbers.
-export function rowOf(table: WaitTable, group: Group): WaitRow | undefined {
-  const labels = new Set(group.labels);
-  return table.rows.find(({ who }) => {
-    const one = table.groups[who];
-    return (
-      one.kind === group.kind && one.name === group.name && one.labels.some((l) => labels.has(l))
-    );
-  });
 }

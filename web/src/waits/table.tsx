@@ -5,7 +5,7 @@ import { Fragment } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
 import { type WaitWork, waitWorks } from "../colours";
-import { More } from "../controls";
+import { More, SortHead, useSort } from "../controls";
 import type { WaitReason, WaitRow, WaitTable, Waits } from "../data";
 import { count, duration } from "../format";
 import { kindOf, kindsOf } from "./rows";
@@ -41,8 +41,8 @@ const heads: Record<Column, string> = {
 
 export function WaitsTable(props: Props) {
   const { waits, table, rows, by, open, onOpen } = props;
-  const [sort, setSort] = useState<Column>("wait");
-  const [down, setDown] = useState(true);
+  const order = useSort<Column>("wait");
+  const { sort, down } = order;
   const [limit, setLimit] = useState(atFirst);
   const columns = useMemo<[Column, string][]>(() => {
     const kinds = kindsOf(waits, table.rows);
@@ -66,17 +66,13 @@ export function WaitsTable(props: Props) {
         ? 0
         : (values.get(row)!.get(column) ?? 0);
   const sorted = useMemo(() => {
-    const order = down ? -1 : 1;
+    const sign = down ? -1 : 1;
     return [...rows].sort((a, b) =>
       sort === "name"
-        ? order * (name(a) < name(b) ? -1 : 1)
-        : order * (value(a, sort) - value(b, sort)),
+        ? sign * (name(a) < name(b) ? -1 : 1)
+        : sign * (value(a, sort) - value(b, sort)),
     );
   }, [rows, values, sort, down]);
-  const choose = (column: Column) => {
-    setDown(column === sort ? !down : column !== "name");
-    setSort(column);
-  };
   return (
     <div class="wide">
       <table class="waits">
@@ -86,17 +82,13 @@ export function WaitsTable(props: Props) {
         <thead>
           <tr>
             {columns.map(([column, about]) => (
-              <th
+              <SortHead
                 key={column}
-                scope="col"
-                title={about}
-                aria-sort={column === sort ? (down ? "descending" : "ascending") : "none"}
-              >
-                <button type="button" onClick={() => choose(column)}>
-                  {heads[column] || by}
-                  {column === sort ? (down ? " ▾" : " ▴") : ""}
-                </button>
-              </th>
+                column={column}
+                text={heads[column] || by}
+                about={about}
+                by={order}
+              />
             ))}
           </tr>
         </thead>

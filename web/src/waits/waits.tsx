@@ -4,13 +4,13 @@
 import { useMemo, useState } from "preact/hooks";
 
 import { type WaitWork, waitWorks } from "../colours";
-import { Search } from "../controls";
-import { type Group, type Profile, type WaitRow, offCpu } from "../data";
+import { Search, Small } from "../controls";
+import { type Group, type Profile, type WaitRow, ofOwnStacks, rowOf } from "../data";
 import { Flame } from "../flame";
 import { duration } from "../format";
 import { Calls, Frames, Numbered } from "../tree";
 import { Graph } from "./graph";
-import { around, kindOf, kindsOf, pairsOf, rowOf } from "./rows";
+import { around, kindOf, kindsOf, pairsOf } from "./rows";
 import { WaitsTable } from "./table";
 
 interface Props {
@@ -39,7 +39,7 @@ export function Waits({ profile, by, rows: what, only, theme }: Props) {
   const shown = useMemo(() => (open ? around(pairs, open.who) : pairs), [pairs, open]);
 
   const frames = useMemo(() => new Frames(), [profile]);
-  const numbered = useMemo(() => new Numbered(offCpu(profile), frames), [profile, frames]);
+  const numbered = useMemo(() => new Numbered(ofOwnStacks(profile, waits), frames), [profile, frames]);
   const calls = useMemo(() => {
     const labels = open && new Set(table.groups[open.who].labels);
     const { samples } = waits;
@@ -115,15 +115,10 @@ export function Waits({ profile, by, rows: what, only, theme }: Props) {
         frames={frames}
         compared={false}
         theme={theme}
-        waits
+        of="wait"
         measure={(share) => duration(share * profile.duration_ns)}
       />
-      {waits.small_ns > 0 && (
-        <p>
-          Calls of less than {duration(waits.small_ns)} are summed up as "(small)", to keep this page
-          small.
-        </p>
-      )}
+      <Small least={waits.small_ns && duration(waits.small_ns)} />
     </div>
   );
 }
