@@ -9,6 +9,7 @@
 
 #include "export/formats.h"
 #include "model/escape.h"
+#include "model/merge.h"
 #include "report/calls/calls_json.h"
 #include "report/calls/calls_text.h"
 #include "report/diff/diff_text.h"
@@ -19,6 +20,8 @@
 #include "report/page/page.h"
 #include "report/report_json.h"
 #include "report/tree/tree_text.h"
+#include "report/usage/usage_text.h"
+#include "report/waits/waits_text.h"
 #include "top/view.h"
 
 namespace pkprof {
@@ -117,6 +120,33 @@ Profile profile_of(const std::string& name) {
   return profile;
 }
 
+// The same, with all resources: devices, ways of use, who woke one and who is at the other end.
+Profile recorded_all(const std::string& name) {
+  Profile profile = profile_of(name);
+  const LabelId a = 1;
+  const LabelId unclaimed = 3;
+  const LabelId remote =
+      profile.label({.kind = LabelKind::remote, .without_pid = true, .comm = name, .reason = name});
+  const auto pseudo = [&](const std::string& called) {
+    return profile.frame({.kind = FrameKind::pseudo, .function = profile.string(called)});
+  };
+  for (const Resource resource : every_resource) {
+    if (resource == Resource::cpu) continue;
+    const std::string source = std::string(to_string(resource)) + ":" + name;
+    const FrameId stack[] = {pseudo(name), pseudo(source)};
+    const Wakeup wakeup{.label = remote, .stack = profile.stack(stack), .before = {unclaimed}};
+    for (const LabelId served : {a, unclaimed})
+      profile.add({.ran_on = remote,
+                   .served = served,
+                   .source = profile.string(source),
+                   .stack = profile.stack(stack),
+                   .resource = resource,
+                   .wakeup = resource == Resource::wait ? profile.wakeup(wakeup) : 0},
+                  {.count = 10, .ns = 10'000'000});
+  }
+  return profile;
+}
+
 // Whether a character does something, or hides.
 bool acts(char32_t code) {
   constexpr std::pair<char32_t, char32_t> acting[] = {
@@ -157,6 +187,7 @@ std::string exported_as(const char* format, const Profile& profile) {
 class HostileName : public testing::TestWithParam<std::string> {
  protected:
   const Profile profile_ = profile_of(GetParam());
+  const Profile all_ = recorded_all(GetParam());
 };
 
 TEST_P(HostileName, InTexts) {
@@ -165,7 +196,8 @@ TEST_P(HostileName, InTexts) {
       const ReportOptions how{.width = 120, .unicode = unicode, .by = by, .sources = true};
       for (const std::string& text :
            {ledger_text(profile_, how), flat_text(profile_, how), graph_text(profile_, how),
-            tree_text(profile_, how), calls_text(profile_, how),
+            tree_text(profile_, how), calls_text(profile_, how), usage_text(all_, how),
+            waits_text(all_, how),
             diff_text(profile_, GetParam(), profile_of(GetParam() + "x"), GetParam(), how)}) {
         EXPECT_FALSE(text.empty());
         expect_harmless_text(text);
@@ -192,9 +224,10 @@ TEST_P(HostileName, InJson) {
   const ReportOptions how;
   for (const std::string& text :
        {report_json(profile_, how), flat_json(profile_, how), graph_json(profile_, how),
-        calls_json(profile_, how), diff_json(profile_, GetParam(), profile_, GetParam(), how),
-        exported_as("json", profile_), exported_as("speedscope", profile_),
-        exported_as("firefox", profile_), exported_as("perfetto", profile_)}) {
+        calls_json(profile_, how), usage_json(all_, how), waits_json(all_, how),
+        diff_json(profile_, GetParam(), profile_, GetParam(), how), exported_as("json", profile_),
+        exported_as("speedscope", profile_), exported_as("firefox", profile_),
+        exported_as("json", all_), exported_as("perfetto", profile_)}) {
     const auto json = nlohmann::json::parse(text, nullptr, false);
     EXPECT_FALSE(json.is_discarded()) << text.substr(0, 200);
     EXPECT_NO_THROW(static_cast<void>(json.dump())) << "no UTF-8";
@@ -203,8 +236,8 @@ TEST_P(HostileName, InJson) {
 }
 
 TEST_P(HostileName, InThePage) {
-  const std::string plain = page_html(profile_of("plain"), "plain").value();
-  const std::string html = page_html(profile_, GetParam()).value();
+  const std::string plain = page_html(recorded_all("plain"), "plain").value();
+  const std::string html = page_html(all_, GetParam()).value();
   for (const char* markup : {"<script", "</script", "<img", "<svg", "<b", "<!--", "]]>"})
     EXPECT_EQ(count_of(markup, html), count_of(markup, plain)) << markup;
 }
@@ -212,6 +245,7 @@ TEST_P(HostileName, InThePage) {
 TEST_P(HostileName, InStacks) {
   const std::string folded = exported_as("folded", profile_);
   expect_harmless_text(folded);
+  expect_harmless_text(exported_as("folded", of_resource(all_, Resource::wait)));
   std::istringstream lines(folded);
   for (std::string line; std::getline(lines, line);)
     EXPECT_NE(line.find_last_of(' '), std::string::npos) << line;

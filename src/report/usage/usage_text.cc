@@ -38,7 +38,7 @@ class UsageTable {
     line(options_.style.bold(words_.question));
     std::string head = pad_right("PROCESS", name_width_);
     for (const std::string& column : columns_)
-      head += " " + pad_left(upper(column), width_of(column));
+      head += " " + pad_left(title_of(column), width_of(column));
     if (has_rest_) head += " " + pad_left("OTHER", number_width);
     head += " " + pad_left("ALL", number_width) + " " + pad_left(upper(words_.count), number_width);
     if (is_disk()) {
@@ -67,6 +67,7 @@ class UsageTable {
   static constexpr size_t number_width = 9;
   static constexpr size_t least_name = 16;
   static constexpr size_t most_name = 32;
+  static constexpr size_t most_title = 20;
   static constexpr size_t most_rows = 10;
   static constexpr size_t most_told = 3;
   static constexpr uint64_t least_told = 20;  // of a waiter's waiting, one in so many
@@ -112,8 +113,12 @@ class UsageTable {
         std::clamp(options_.width > taken() ? options_.width - taken() : 0, least_name, most_name);
   }
 
-  static size_t width_of(const std::string& column) {
-    return std::max(column.size(), number_width);
+  // Ways are of a file, and may be anything.
+  [[nodiscard]] std::string title_of(const std::string& column) const {
+    return upper(fit(clean(column, options_.unicode), most_title, options_.unicode));
+  }
+  [[nodiscard]] size_t width_of(const std::string& column) const {
+    return std::max(display_width(title_of(column)), number_width);
   }
   [[nodiscard]] std::string cell(uint64_t amount, size_t width = number_width) const {
     return " " + pad_left(amount ? amount_text(usage_.resource, amount) : "-", width);

@@ -149,7 +149,8 @@ class WaitsText {
 
   void tell(const Waiting& row, const WaitReason& reason) {
     std::string text = pad_left(duration_text(reason.ns), number_width + 2) + " " +
-                       wait_sentence(reason.kind, name_of(reason.whom), reason.whom == row.who);
+                       wait_sentence(clean(reason.kind, options_.unicode), name_of(reason.whom),
+                                     reason.whom == row.who);
     if (reason.count > 1)
       text += ", " + std::to_string(reason.count) + " times, " +
               duration_text(reason.ns / reason.count) + " each";
