@@ -5,7 +5,8 @@
 //
 // That viewer knows threads, of which each has a track: here a thread is a party, the largest
 // first. It knows when each sample was; a profile does not, so stacks stand one after the other,
-// each as long as it took, and a track is as long as its party's time.
+// each as long as it took, and a track is as long as its party's time. Of what is in bytes a
+// nanosecond is a byte.
 // Categories, by which it colours, are where code is from: user code, kernel, system calls,
 // asynchronous work, who ended a wait.
 #include <map>
@@ -16,6 +17,7 @@
 
 #include "export/exported_stacks.h"
 #include "export/format.h"
+#include "model/merge.h"
 
 namespace pkprof {
 namespace {
@@ -80,18 +82,19 @@ class Table {
 // A party: tables of the functions that are in its stacks, and these as a tree.
 class Thread {
  public:
-  explicit Thread(const ExportedStacks& all) : all_(all) {}
+  Thread(const ExportedStacks& all, bool is_in_bytes) : all_(all), is_in_bytes_(is_in_bytes) {}
 
   Json run(const ExportedParty& party, size_t number) {
     uint64_t so_far = 0;
     for (const ExportedStack& stack : party.stacks) {
-      samples_.add({node_of(stack.frames), milliseconds(so_far), milliseconds(stack.ns)});
+      const Json weight = is_in_bytes_ ? Json(stack.ns) : Json(milliseconds(stack.ns));
+      samples_.add({node_of(stack.frames), milliseconds(so_far), weight});
       so_far += stack.ns;
     }
     // Its name in the track's title; ids only tell parties apart.
     const std::string id = std::to_string(number + 1);
     Json samples = std::move(samples_).json();
-    samples["weightType"] = "tracing-ms";
+    samples["weightType"] = is_in_bytes_ ? "bytes" : "tracing-ms";
     return {
         {"processType", "default"},
         {"processName", party.name},
@@ -158,6 +161,7 @@ class Thread {
   }
 
   const ExportedStacks& all_;
+  const bool is_in_bytes_;
   Table samples_{{"stack", "time", "weight"}};
   Table stacks_{{"frame", "prefix", "category", "subcategory"}};
   Table frames_{{"address", "inlineDepth", "category", "subcategory", "func", "nativeSymbol",
@@ -176,9 +180,10 @@ class Thread {
 
 static Result<std::string> export_firefox(const Profile& profile, const ExportOptions& options) {
   const ExportedStacks stacks = export_stacks(profile, options);
+  const bool in_bytes = is_in_bytes(resource_of(profile));
   Json threads = Json::array();
   for (const ExportedParty& party : stacks.parties)
-    threads.push_back(Thread(stacks).run(party, threads.size()));
+    threads.push_back(Thread(stacks, in_bytes).run(party, threads.size()));
   const Json selected = threads.empty() ? Json::array() : Json::array({0});
   const uint64_t hz = profile.meta.frequency_hz ? profile.meta.frequency_hz : 1;
   const Json all = {

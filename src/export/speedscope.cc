@@ -5,6 +5,7 @@
 
 #include "export/exported_stacks.h"
 #include "export/format.h"
+#include "model/merge.h"
 
 namespace pkprof {
 
@@ -16,6 +17,7 @@ static Result<std::string> export_speedscope(const Profile& profile, const Expor
     Json& to = frames.emplace_back(Json{{"name", frame.name}});
     if (!frame.where.empty()) to["file"] = frame.where;
   }
+  const char* const unit = is_in_bytes(resource_of(profile)) ? "bytes" : "nanoseconds";
   Json profiles = Json::array();
   for (const ExportedParty& party : stacks.parties) {
     Json samples = Json::array();
@@ -26,7 +28,7 @@ static Result<std::string> export_speedscope(const Profile& profile, const Expor
     }
     profiles.push_back({{"type", "sampled"},
                         {"name", party.name},
-                        {"unit", "nanoseconds"},
+                        {"unit", unit},
                         {"startValue", 0},
                         {"endValue", party.ns},
                         {"samples", std::move(samples)},

@@ -4,15 +4,9 @@
 #include <vector>
 
 namespace pkprof::test {
-namespace {
-
-constexpr uint64_t milli_ns = 1'000'000;
-constexpr uint64_t mebi = 1 << 20;
-
-}  // namespace
 
 UsageMachine::UsageMachine() {
-  profile.meta = {.kernel = "6.18.2-test", .cpus = 2, .duration_ns = 5000 * milli_ns};
+  profile.meta = {.kernel = "6.18.2-test", .cpus = 2, .duration_ns = 5000 * ms};
   database = process("postgres", 812);
   waiter = process("worker", 77);
   hostile = process("\x1b[2J<img src=x>", 666);
@@ -22,18 +16,17 @@ UsageMachine::UsageMachine() {
   peer = profile.label(
       {.kind = LabelKind::remote, .without_pid = true, .comm = "192.0.2.7", .reason = "192.0.2.7"});
   profile.add({.ran_on = database, .served = database, .source = profile.string("user")},
-              {.count = 300, .ns = 300 * milli_ns});
-  use(database, Resource::disk, "disk:write", "vda", 300 * mebi, 75, 900 * milli_ns,
-      Basis::submitter);
-  use(database, Resource::disk, "disk:write", "vdb", 20 * mebi, 5, 10 * milli_ns, Basis::voted);
-  use(database, Resource::disk, "disk:queued", "vda", 0, 0, 400 * milli_ns);
-  use(hostile, Resource::disk, "disk:read", "vda", 4096, 1, milli_ns);
-  use(hostile, Resource::disk, "disk:flush", "vda", 0, 1, milli_ns);
-  use(database, Resource::net, "net:received", "eth0", 7 * mebi, 5000);
-  use(database, Resource::net, "net:sent", "eth0", 90 * mebi, 61000);
+              {.count = 300, .ns = 300 * ms});
+  use(database, Resource::disk, "disk:write", "vda", 300 * mib, 75, 900 * ms, Basis::submitter);
+  use(database, Resource::disk, "disk:write", "vdb", 20 * mib, 5, 10 * ms, Basis::voted);
+  use(database, Resource::disk, "disk:queued", "vda", 0, 0, 400 * ms);
+  use(hostile, Resource::disk, "disk:read", "vda", 4096, 1, ms);
+  use(hostile, Resource::disk, "disk:flush", "vda", 0, 1, ms);
+  use(database, Resource::net, "net:received", "eth0", 7 * mib, 5000);
+  use(database, Resource::net, "net:sent", "eth0", 90 * mib, 61000);
   use(nobody, Resource::net, "net:dropped", "eth0", 1500, 1);
   use(forgotten, Resource::net, "net:received", "<b>eth1", 900, 1);
-  use(waiter, Resource::memory, "memory:anonymous", "do_anonymous_page", 240 * mebi, 61440);
+  use(waiter, Resource::memory, "memory:anonymous", "do_anonymous_page", 240 * mib, 61440);
   use(hostile, Resource::memory, "memory:page cache", "filemap_fault", 812, 1);
   lock(waiter, database, "lock:futex", 1900, 400);
   lock(waiter, nobody, "lock:spinlock", 3, 2);
@@ -73,7 +66,7 @@ void UsageMachine::lock(LabelId who, LabelId holder, const char* source, uint64_
                .source = profile.string(source),
                .stack = profile.stack(stack),
                .resource = Resource::lock},
-              {.count = count, .ns = milliseconds * milli_ns});
+              {.count = count, .ns = milliseconds * ms});
 }
 
 }  // namespace pkprof::test

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "model/profile.h"
 
 namespace pkprof::test {
@@ -8,6 +10,9 @@ namespace pkprof::test {
 // 2 CPUs, 5 s, recorded with locks, disks, networks and memory: a database that writes to two disks
 // and sends, one that waits for its lock, packets that are nobody's, and one whose name attacks.
 struct UsageMachine {
+  static constexpr uint64_t ms = 1'000'000;  // nanoseconds
+  static constexpr uint64_t mib = 1 << 20;
+
   Profile profile;
   LabelId database, waiter, hostile, kernel, nobody, forgotten, peer;
 

@@ -17,11 +17,9 @@
 
 #include "export/formats.h"
 #include "golden.h"
-#include "model/merge.h"
 #include "random_profile.h"
 #include "report/format.h"
 #include "report_fixture.h"
-#include "waits_fixture.h"
 
 namespace pkprof {
 namespace {
@@ -295,77 +293,6 @@ TEST(StackExports, ATableHasNoFormulas) {
     EXPECT_EQ(name_of("\r" + sign + "1"), "\\x0d" + sign + "1");
     EXPECT_EQ(name_of("x\n" + sign + "1"), "x\\x0a" + sign + "1");
   }
-}
-
-Profile waits_alone() {
-  return of_resource(test::waits_machine(), Resource::wait);
-}
-
-TEST(WaitExports, EndWithWhoWokeTheWaiter) {
-  const Profile waits = waits_alone();
-  const std::string folded = exported("folded", waits);
-  test::expect_golden("export-folded-waits.txt", folded);
-  test::expect_harmless(folded, SIZE_MAX);
-  // By the waiter's own frames it is what it is without wakers.
-  std::map<std::string, uint64_t> had;
-  std::map<std::string, uint64_t> wanted;
-  std::istringstream lines(folded);
-  for (std::string line; std::getline(lines, line);)
-    had[line.substr(0, std::min(line.find(";«woken by "), line.rfind(' ')))] +=
-        std::stoull(line.substr(line.rfind(' ') + 1));
-  const Profile without = rekeyed(waits, [](Profile&, SampleKey& key) { key.wakeup = 0; });
-  std::istringstream plain(exported("folded", without));
-  for (std::string line; std::getline(plain, line);)
-    wanted[line.substr(0, line.rfind(' '))] += std::stoull(line.substr(line.rfind(' ') + 1));
-  EXPECT_EQ(had, wanted);
-}
-
-// A function of both is two, so that each has its own time.
-TEST(WaitExports, KeepTheWakersFunctionsApart) {
-  const json all = json::parse(exported("speedscope", waits_alone()));
-  const json& frames = all.at("shared").at("frames");
-  size_t mains = 0;
-  for (const json& frame : frames) mains += frame.at("name") == "main";
-  EXPECT_EQ(mains, 2U);
-  const json& worker = all.at("profiles")[0];
-  EXPECT_EQ(worker.at("name"), "worker:77");
-  std::vector<std::string> path;
-  for (const json& frame : worker.at("samples")[0])
-    path.push_back(frames[frame.get<size_t>()].at("name"));
-  EXPECT_EQ(path.front(), "main");
-  EXPECT_EQ(std::ranges::count_if(path, [](auto& s) { return s.starts_with("«woken by "); }), 1);
-}
-
-TEST(WaitExports, FirefoxColoursWakersApart) {
-  const json all = json::parse(exported("firefox", waits_alone()));
-  EXPECT_EQ(sum_of_firefox(all), busy(waits_alone()));
-  const json& thread = all.at("threads")[0];
-  std::map<std::string, std::string> category_of;
-  for (size_t i = 0; i < thread.at("funcTable").at("length"); ++i) {
-    const size_t name = thread.at("funcTable").at("name")[i];
-    const size_t category = thread.at("frameTable").at("category")[i];
-    category_of[thread.at("stringArray")[name]] =
-        all.at("meta").at("categories")[category].at("name");
-  }
-  EXPECT_EQ(category_of["wait_for_reply"], "User");
-  EXPECT_EQ(category_of["schedule"], "Kernel");
-  for (const char* name : {"«woken by postgres:812»", "send_answer", "try_to_wake_up"})
-    EXPECT_EQ(category_of[name], "Who ended the wait") << name;
-}
-
-TEST(WaitExports, JsonHasTheWakeups) {
-  const json all = json::parse(exported("json", test::waits_machine()));
-  std::map<std::string, uint64_t> by_waker;
-  for (const json& sample : all.at("samples")) {
-    if (!sample.contains("wakeup")) continue;
-    const json& wakeup = all.at("wakeups")[sample.at("wakeup").get<size_t>()];
-    const json& label = all.at("labels")[wakeup.at("label").get<size_t>()];
-    by_waker[label.value("comm", "")] += sample.at("ns").get<uint64_t>();
-    EXPECT_FALSE(all.at("stacks")[wakeup.at("stack").get<size_t>()].empty());
-  }
-  EXPECT_EQ(by_waker["postgres"], 2'100'000'000U);
-  const json cpu = json::parse(exported("json", of_resource(test::waits_machine(), Resource::cpu)));
-  EXPECT_FALSE(cpu.contains("wakeups"));
 }
 
 TEST(StackExports, OfNothingAreEmpty) {

@@ -18,21 +18,18 @@ namespace {
 
 using test::UsageMachine;
 
-constexpr uint64_t milli = 1'000'000;
-constexpr uint64_t mega = 1 << 20;
-
 TEST(Usage, AddsUpByWhoeverUsedIt) {
   const UsageMachine machine;
   const Usage disk = usage_of(machine.profile, Resource::disk, By::pid, {});
   ASSERT_EQ(disk.rows.size(), 2);
   const User& database = disk.rows[0];
   EXPECT_EQ(disk.groups.all()[database.who].label, machine.database);
-  EXPECT_EQ(database.all.amount, 320 * mega);
+  EXPECT_EQ(database.all.amount, 320 * UsageMachine::mib);
   EXPECT_EQ(database.all.count, 80);
-  EXPECT_EQ(database.all.time_ns, 910 * milli);  // not that in the queue
-  EXPECT_EQ(database.ways.at("queued").time_ns, 400 * milli);
-  EXPECT_EQ(database.devices.at("vdb").at("write").amount, 20 * mega);
-  EXPECT_EQ(disk.total.all.amount, 320 * mega + 4096);
+  EXPECT_EQ(database.all.time_ns, 910 * UsageMachine::ms);  // not that in the queue
+  EXPECT_EQ(database.ways.at("queued").time_ns, 400 * UsageMachine::ms);
+  EXPECT_EQ(database.devices.at("vdb").at("write").amount, 20 * UsageMachine::mib);
+  EXPECT_EQ(disk.total.all.amount, 320 * UsageMachine::mib + 4096);
 }
 
 TEST(Usage, OfOneProcess) {
@@ -50,7 +47,7 @@ TEST(Usage, OfLocksSaysWhoHeldThem) {
   uint64_t by_database = 0;
   for (const auto& [holder, ns] : waiter.others)
     if (locks.groups.all()[holder].label == machine.database) by_database += ns;
-  EXPECT_EQ(by_database, 1900 * milli);
+  EXPECT_EQ(by_database, 1900 * UsageMachine::ms);
 }
 
 // Those that are nobody's come last, each reason by itself.
@@ -88,13 +85,13 @@ TEST(Usage, Json) {
   EXPECT_EQ(json["schema"], "pkprof.usage/1");
   const auto& disk = json["resources"]["disk"];
   EXPECT_EQ(disk["rows"][0]["who"]["pid"], 812);
-  EXPECT_EQ(disk["rows"][0]["devices"]["vda"]["write"]["bytes"], 300 * mega);
+  EXPECT_EQ(disk["rows"][0]["devices"]["vda"]["write"]["bytes"], 300 * UsageMachine::mib);
   EXPECT_EQ(disk["total"]["ways"]["read"]["count"], 1);
   const auto& peer = json["resources"]["net"]["rows"][0]["peers"][0];
   EXPECT_EQ(peer["who"], "192.0.2.7");
-  EXPECT_EQ(peer["bytes"], 97 * mega);
+  EXPECT_EQ(peer["bytes"], 97 * UsageMachine::mib);
   const auto& lock = json["resources"]["lock"]["rows"][0];
-  EXPECT_EQ(lock["ns"], 1903 * milli);
+  EXPECT_EQ(lock["ns"], 1903 * UsageMachine::ms);
   EXPECT_EQ(lock["holders"][0]["who"]["comm"], "postgres");
 }
 
