@@ -28,9 +28,10 @@ UsageMachine::UsageMachine() {
   use(forgotten, Resource::net, "net:received", "<b>eth1", 900, 1);
   use(waiter, Resource::memory, "memory:anonymous", "do_anonymous_page", 240 * mib, 61440);
   use(hostile, Resource::memory, "memory:page cache", "filemap_fault", 812, 1);
-  lock(waiter, database, "lock:futex", 1900, 400);
-  lock(waiter, nobody, "lock:spinlock", 3, 2);
-  lock(hostile, hostile, "lock:rwsem:write", 20, 1);
+  lock(waiter, database, "lock:futex", "pool_lock", 1500, 300);
+  lock(waiter, database, "lock:futex", "\x1b[2J<b>lock", 400, 100);
+  lock(waiter, nobody, "lock:spinlock", "0x7f3a2c001040", 3, 2);
+  lock(hostile, hostile, "lock:rwsem:write", "mmap_lock", 20, 1);
 }
 
 LabelId UsageMachine::process(const char* comm, uint32_t pid) {
@@ -56,11 +57,12 @@ void UsageMachine::use(LabelId who, Resource of, const char* source, const char*
               {.count = count, .ns = bytes, .exact_ns = ns});
 }
 
-void UsageMachine::lock(LabelId who, LabelId holder, const char* source, uint64_t milliseconds,
-                        uint64_t count) {
+void UsageMachine::lock(LabelId who, LabelId holder, const char* source, const char* name,
+                        uint64_t milliseconds, uint64_t count) {
   const std::vector<FrameId> stack = {
-      frame(FrameKind::kernel, "schedule"), frame(FrameKind::pseudo, source),
-      frame(FrameKind::user, "take_lock"), frame(FrameKind::user, "main")};
+      frame(FrameKind::pseudo, name), frame(FrameKind::kernel, "schedule"),
+      frame(FrameKind::pseudo, source), frame(FrameKind::user, "take_lock"),
+      frame(FrameKind::user, "main")};
   profile.add({.ran_on = holder,
                .served = who,
                .source = profile.string(source),

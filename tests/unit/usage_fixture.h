@@ -24,7 +24,8 @@ struct UsageMachine {
   // The device, or what else is the innermost, then how; and where in the code that was.
   void use(LabelId who, Resource of, const char* source, const char* leaf, uint64_t bytes,
            uint64_t count, uint64_t ns = 0, Basis basis = Basis::own);
-  void lock(LabelId who, LabelId holder, const char* source, uint64_t milliseconds, uint64_t count);
+  void lock(LabelId who, LabelId holder, const char* source, const char* name,
+            uint64_t milliseconds, uint64_t count);
 };
 
 }  // namespace pkprof::test

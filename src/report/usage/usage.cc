@@ -39,23 +39,57 @@ std::string device_of(const Profile& profile, const SampleKey& key) {
              : "";
 }
 
+using Locks = std::map<std::pair<std::string_view, std::string>, UsedLock>;
+
+// The innermost frame.
+std::string_view lock_of(const Profile& profile, const SampleKey& key) {
+  const std::span<const FrameId> stack = profile.frames_of(key.stack);
+  if (stack.empty()) return "";
+  const Frame& frame = profile.frames()[stack.front()];
+  const std::string_view name = profile.text(frame.function);
+  const bool is_source = name == "wait:lock" || name == profile.text(key.source);
+  return frame.kind == FrameKind::pseudo && !is_source ? name : "";
+}
+
+std::vector<UsedLock> longest_first(Locks found) {
+  std::vector<UsedLock> locks;
+  for (auto& [name_and_way, lock] : found) {
+    std::tie(lock.name, lock.way) = name_and_way;
+    locks.push_back(std::move(lock));
+  }
+  std::ranges::stable_sort(locks, std::greater(),
+                           [](const UsedLock& lock) { return lock.all.amount; });
+  return locks;
+}
+
 }  // namespace
 
 Usage usage_of(const Profile& profile, Resource resource, By by, std::span<const uint32_t> pids) {
   Usage usage{.groups = Groups(profile, by, pids), .resource = resource};
   std::map<GroupId, User> all;
+  Locks locks;
   for (const auto& [key, value] : profile.samples()) {
     if (key.resource != resource) continue;
     const Label& label = profile.labels()[key.served];
     if (!pids.empty() && !is_selected(label, pids)) continue;
-    User& user = all[usage.groups.by_reason(key.served, key.served_thread)];
+    const GroupId who = usage.groups.by_reason(key.served, key.served_thread);
+    User& user = all[who];
     const std::string way(way_of(profile.text(key.source)));
     const std::string device = device_of(profile, key);
     add(user, way, device, value);
     add(usage.total, way, device, value);
-    if (resource == Resource::lock || resource == Resource::net)
-      user.others[usage.groups.of(key.ran_on, key.thread, true)] += value.ns;
+    if (resource != Resource::lock && resource != Resource::net) continue;
+    const GroupId other = usage.groups.of(key.ran_on, key.thread, true);
+    user.others[other] += value.ns;
+    if (resource != Resource::lock) continue;
+    if (const std::string_view name = lock_of(profile, key); !name.empty()) {
+      UsedLock& lock = locks[{name, way}];
+      add(lock.all, value);
+      lock.waiters[who] += value.ns;
+      lock.holders[other] += value.ns;
+    }
   }
+  usage.locks = longest_first(std::move(locks));
   for (auto& [who, user] : all) {
     user.who = who;
     usage.rows.push_back(std::move(user));

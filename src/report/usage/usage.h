@@ -28,11 +28,22 @@ struct User {
   std::map<GroupId, uint64_t> others;  // of locks: ns by who held them; of networks: bytes by peer
 };
 
+// One that was waited for, by threads of all that are asked for together.
+struct UsedLock {
+  std::string name;  // "cache_lock", "mmap_lock", "&ext4_inode_cache", "0x7f3a2c001040"
+  std::string way;   // "futex", "rwsem:write"
+  Used all;
+  std::map<GroupId, uint64_t> waiters;  // ns
+  std::map<GroupId, uint64_t> holders;  // ns
+};
+
 struct Usage {
   Groups groups;
   Resource resource;
   std::vector<User> rows;  // the largest first; special ones, which are no process's, at the end
   User total;
+  // Of Resource::lock, the longest first. Of those of files it is not known which they are.
+  std::vector<UsedLock> locks;
 };
 
 // Of a profile with all of its resources, which must outlive it.

@@ -43,6 +43,17 @@ Json resources_object(const Profile& profile, const ReportOptions& options) {
       of["rows"].push_back(row);
     }
     of["total"] = user_json(usage.total, resource);
+    if (resource != Resource::lock) continue;
+    of["locks"] = Json::array();
+    for (const UsedLock& lock : usage.locks) {
+      Json json{{"name", lock.name}, {"way", lock.way}};
+      json.update(used_json(lock.all, resource));
+      for (const auto& [key, parties] :
+           {std::pair("waiters", &lock.waiters), std::pair("holders", &lock.holders)})
+        for (const auto& [who, ns] : *parties)
+          json[key].push_back({{"who", name(who)}, {"ns", ns}});
+      of["locks"].push_back(json);
+    }
   }
   return resources;
 }

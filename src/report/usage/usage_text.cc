@@ -60,6 +60,7 @@ class UsageTable {
     if (hidden) one("(" + std::to_string(hidden) + " more)", rest);
     one("total", usage_.total);
     tell_others();
+    tell_locks();
     return out_;
   }
 
@@ -162,6 +163,30 @@ class UsageTable {
                 (other == row.who ? "itself" : name_of(other));
       }
       if (!text.empty()) line(fit(text, options_.width, options_.unicode));
+    }
+  }
+
+  // Which, and between whom: the longest, as long as they are a part that matters.
+  void tell_locks() {
+    constexpr size_t most_locks = 5;
+    const auto longest = [&](const std::map<GroupId, uint64_t>& parties) {
+      const auto most =
+          std::ranges::max_element(parties, {}, &std::pair<const GroupId, uint64_t>::second);
+      const bool is_known = usage_.groups.all()[most->first].kind != GroupKind::special;
+      return is_known ? name_of(most->first) : "";
+    };
+    for (size_t i = 0; i < std::min(usage_.locks.size(), most_locks); ++i) {
+      const UsedLock& lock = usage_.locks[i];
+      if (lock.all.amount * least_told < usage_.total.all.amount) return;
+      std::string text = "  " + clean(lock.name, options_.unicode) + " (" +
+                         clean(lock.way, options_.unicode) +
+                         "): " + amount_text(usage_.resource, lock.all.amount);
+      const std::string waiter = longest(lock.waiters), holder = longest(lock.holders);
+      if (!waiter.empty()) text += ", most of it by " + waiter;
+      if (!holder.empty())
+        text += (waiter.empty() ? ", most of it for " : " for ") +
+                (holder == waiter ? "itself" : holder);
+      line(fit(text, options_.width, options_.unicode));
     }
   }
 

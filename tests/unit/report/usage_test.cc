@@ -93,6 +93,13 @@ TEST(Usage, Json) {
   const auto& lock = json["resources"]["lock"]["rows"][0];
   EXPECT_EQ(lock["ns"], 1903 * UsageMachine::ms);
   EXPECT_EQ(lock["holders"][0]["who"]["comm"], "postgres");
+  const auto& longest = json["resources"]["lock"]["locks"][0];
+  EXPECT_EQ(longest["name"], "pool_lock");
+  EXPECT_EQ(longest["way"], "futex");
+  EXPECT_EQ(longest["ns"], 1500 * UsageMachine::ms);
+  EXPECT_EQ(longest["count"], 300);
+  EXPECT_EQ(longest["waiters"][0]["who"]["pid"], 77);
+  EXPECT_EQ(longest["holders"][0]["ns"], 1500 * UsageMachine::ms);
 }
 
 }  // namespace
