@@ -66,6 +66,7 @@ const machines = [
   ["called", []],
   ["small", ["--of", "ran-on"]],
   ["waits", ["--resource", "wait"]],
+  ["usage", ["--resource", "disk"]],
 ];
 const titleOf = ([name, extra]) => [name, ...extra].join(" ");
 
@@ -109,9 +110,10 @@ describe("the Firefox Profiler", () => {
       for (const thread of threads) {
         const which = ["--thread", thread.threadHandle, "--session", session];
         const all = JSON.parse(run("thread", "functions", "--json", "--limit", "0", ...which));
-        assert.equal(all.weightType, "tracing-ms");
+        const inBytes = extra.includes("disk");
+        assert.equal(all.weightType, inBytes ? "bytes" : "tracing-ms");
         for (const one of all.functions)
-          times.add(thread.name, one.functionIndex, one.selfSamples * 1e6);
+          times.add(thread.name, one.functionIndex, one.selfSamples * (inBytes ? 1 : 1e6));
       }
       timesOf(name, extra).expectIn(times, 1e-6);
       run("stop", "--session", session);
@@ -144,10 +146,10 @@ describe("speedscope", () => {
     return page;
   }
 
-  // "2.45s (45%)": three digits of it.
-  const units = { ns: 1, "µs": 1e3, ms: 1e6, s: 1e9 };
+  // "2.45s (45%)", "300.00 MB (94%)": three digits of it.
+  const units = { ns: 1, "µs": 1e3, ms: 1e6, s: 1e9, B: 1, KB: 2 ** 10, MB: 2 ** 20 };
   function nsOf(text) {
-    const [, number, unit] = /^([\d.]+)(ns|µs|ms|s) /.exec(text);
+    const [, number, unit] = /^([\d.]+) ?(ns|µs|ms|s|B|KB|MB) /.exec(text);
     return Number(number) * units[unit];
   }
   async function table(page) {

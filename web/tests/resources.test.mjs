@@ -188,6 +188,16 @@ describe("who used a resource", () => {
     assert.deepEqual((await cells(".others tr"))[1], ["itself", "20.0 ms"]);
   });
 
+  test("begins with everybody when another resource is chosen", async () => {
+    await show("disk");
+    await choose("postgres[812]");
+    assert.match((await texts("#panel h2"))[1], /, of postgres\[812\]$/);
+    await show("memory");
+    assert.equal((await texts("#panel h2"))[1], "Where memory was taken");
+    await home();
+    assert.equal(await told(), "all: 240 MiB");
+  });
+
   test("can be by other rows, and keeps the resource", async () => {
     await show("disk");
     await page.select(".by", "comm");
