@@ -73,9 +73,8 @@ constexpr Need acceptors = {"clients: who accepts a connection",
 constexpr Need wakers = {"clients: who wakes a thread for its work",
                          "time of threads that others give work to counts as a server's own"};
 constexpr Need waits = {"waits: how long", "what threads wait for is not known"};
-constexpr Need wait_disks = {
-    "waits: who is ahead at a disk",
-    "waits for disks are for whoever's request ended them"};
+constexpr Need wait_disks = {"waits: who is ahead at a disk",
+                             "waits for disks are for whoever's request ended them"};
 constexpr Need wait_ends = {
     "waits: who ends them",
     "who ends a wait is not known, nor when: waits for a CPU are part of it"};
