@@ -270,6 +270,7 @@ struct task_struct {
 	struct sched_info sched_info;
 	int nr_cpus_allowed;
 	int on_cpu;
+	int exit_state;
 	int pid;
 	int tgid;
 	struct mm_struct *mm;

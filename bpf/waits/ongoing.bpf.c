@@ -21,7 +21,8 @@ int pk_iter_waits(struct bpf_iter__task *ctx)
 	__u32 waits = 0;
 	long size;
 
-	if (!task || !started || task->flags & PF_KTHREAD || task->on_cpu)
+	/* One that has ended and is still in the list, for its parent, waits for nothing. */
+	if (!task || !started || task->flags & PF_KTHREAD || task->on_cpu || task->exit_state)
 		return 0;
 	w = pk_waiter_of(c, task, true);
 	s = pk_wait_memory(c);

@@ -56,11 +56,35 @@ static __always_inline bool pk_is_passive_end(__u64 skp, __u16 family)
 		other = (void *)BPF_CORE_READ(own, peer);
 		return BPF_CORE_READ(own, addr) && (!other || !BPF_CORE_READ(other, addr));
 	}
+	if (BPF_CORE_READ((struct sock *)skp, sk_protocol) != IPPROTO_TCP)
+		return BPF_CORE_READ_BITFIELD_PROBED((struct sock *)skp, sk_userlocks) & SOCK_BINDPORT_LOCK;
 	port = BPF_CORE_READ((struct inet_connection_sock *)skp, icsk_bind_hash);
 	return !port || BPF_CORE_READ(port, fastreuse) >= 0; /* below 0: connect() has chosen it */
 }
 
-/* The other end of a connection of TCP: on this machine, it is known as a socket here is. */
+/* Of a datagram that has just come, where its header says that it is from. */
+static __noinline int pk_note_sender(struct pk_waker *out, __u64 skp)
+{
+	const __u32 source_v4 = 12, source_v6 = 8; /* struct iphdr, struct ipv6hdr */
+	struct sk_buff_head *queue = (void *)(skp + bpf_core_field_offset(struct sock, sk_receive_queue));
+	struct sk_buff *last = BPF_CORE_READ(queue, prev);
+	__u64 header;
+
+	if (!last || (__u64)last == (__u64)queue)
+		return 0;
+	header = (__u64)BPF_CORE_READ(last, head) + BPF_CORE_READ(last, network_header);
+	if (BPF_CORE_READ(last, protocol) == bpf_htons(ETH_P_IP)) {
+		out->family = AF_INET;
+		return bpf_probe_read_kernel(out->address, 4, (void *)(header + source_v4));
+	}
+	out->family = AF_INET6;
+	return bpf_probe_read_kernel(out->address, sizeof(out->address), (void *)(header + source_v6));
+}
+
+/*
+ * The other end of a connection of TCP: on this machine, it is known as a socket here is. Of what has
+ * none, an address.
+ */
 static __noinline int pk_note_peer(struct pk_waker *out, __u64 skp)
 {
 	struct sock *sk = (void *)skp;
@@ -69,9 +93,11 @@ static __noinline int pk_note_peer(struct pk_waker *out, __u64 skp)
 	struct in6_addr l6, r6;
 	__u32 ports;
 
-	if (!skp || (family != AF_INET && family != AF_INET6) ||
-	    BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
+	if (!skp || (family != AF_INET && family != AF_INET6))
 		return 0;
+	out->question = pk_is_passive_end(skp, family);
+	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
+		return pk_note_sender(out, skp);
 	ports = pk_sock_portpair(skp, BPF_CORE_READ(sk, __sk_common.skc_portpair));
 	net = (__u64)BPF_CORE_READ(sk, __sk_common.skc_net.net);
 	if (family == AF_INET) {
@@ -86,7 +112,6 @@ static __noinline int pk_note_peer(struct pk_waker *out, __u64 skp)
 		__builtin_memcpy(out->address, r6.in6_u.u6_addr32, sizeof(out->address));
 	}
 	out->family = family;
-	out->question = pk_is_passive_end(skp, family);
 	out->party = pk_tcp_object(net, remote, local,
 				   pk_portpair(bpf_htons(ports >> 16), bpf_ntohs(ports & 0xffff)));
 	return 0;

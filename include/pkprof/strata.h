@@ -28,6 +28,6 @@ struct pk_strata {
 	struct pk_pace pace;
 };
 
-enum { PK_KEPT_EACH_SECOND = 2000 }; /* that a CPU is to keep of each kind, about */
+enum { PK_KEPT_EACH_SECOND = 1000 }; /* that a CPU is to keep of each kind, about */
 
 #endif
