@@ -82,10 +82,9 @@ static __always_inline bool pk_tell_name(struct pk_mapper *m, __u64 number)
 				   pk_ring_flags());
 }
 
-__u64 pk_file_number(__u64 filep)
+__u64 pk_file_number(__u32 level, __u64 filep)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 zero = 0;
 	struct pk_mapper *m;
 	struct dentry *dentry;
 	struct inode *inode;
@@ -93,7 +92,7 @@ __u64 pk_file_number(__u64 filep)
 
 	if (!config.mappings || !filep)
 		return PK_FILE_NONE;
-	m = bpf_map_lookup_elem(&mappers, &zero);
+	m = pk_mapper_of(level);
 	if (!m)
 		return PK_FILE_NONE;
 	dentry = pk_file_path(filep, &m->file.mnt);
@@ -118,15 +117,18 @@ __u64 pk_file_number(__u64 filep)
 __u64 pk_current_program(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	struct pk_cpu *c = this_cpu();
 	struct pk_mapper *m;
 	__u64 number;
 
 	if (!config.mappings || task->flags & PF_KTHREAD)
 		return PK_FILE_NONE;
-	m = pk_take_mapper();
-	if (!m)
+	m = pk_take_mapper(c);
+	if (!m) {
+		c->stats.mappings_lost++;
 		return PK_FILE_NONE;
-	number = pk_file_number((__u64)BPF_CORE_READ(task, mm, exe_file));
+	}
+	number = pk_file_number(m->level, (__u64)BPF_CORE_READ(task, mm, exe_file));
 	pk_give_back(m);
 	return number;
 }

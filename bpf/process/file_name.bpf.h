@@ -7,9 +7,9 @@
 
 /*
  * The number of a file that the current process has mapped, given as a number, told to user space
- * with its name the first time; PK_FILE_NONE where that found no room.
+ * with its name the first time; PK_FILE_NONE where that found no room. The level's mapper is taken.
  */
-__u64 pk_file_number(__u64 file);
+__u64 pk_file_number(__u32 level, __u64 file);
 
 /* The number of the file of the program that the current process runs; PK_FILE_NONE: not known. */
 __u64 pk_current_program(void);

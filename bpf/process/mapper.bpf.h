@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * What a CPU needs to look up a mapping or a file's name and to tell user space of it: memory for
- * one at a time, and the ring that both go through.
+ * one at a time in each of the contexts that interrupt one another, and the ring that all go through.
  */
 #ifndef PKPROF_MAPPER_BPF_H
 #define PKPROF_MAPPER_BPF_H
@@ -66,7 +66,7 @@ struct pk_user_walk {
 	__u8 in_exec; /* the task is between two programs */
 };
 
-/* Stacks that were handed over lately; see pk_unfinished. */
+/* Stacks that were handed over lately in one context; see pk_unfinished. */
 struct pk_handed_over {
 	__u64 since;
 	__u64 count; /* since then */
@@ -79,9 +79,11 @@ struct pk_handed_over {
  */
 struct pk_mapper {
 	__u32 busy;
+	__u32 level; /* whose it is: pk_level() */
 	__u32 next; /* of .range, to be overwritten */
 	__u32 walks; /* for this stack */
 	__u32 lost;
+	__u32 pad;
 	__u64 entry; /* of the tree, on the way down to the area of memory that the address is in */
 	__u64 address;
 	__u64 dentry; /* on the way up to the root */
@@ -105,7 +107,7 @@ struct pk_mapper {
 
 struct mappers_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, PK_LEVELS); /* by pk_level() */
 	__type(key, __u32);
 	__type(value, struct pk_mapper);
 };
@@ -118,20 +120,29 @@ struct mapped_ring {
 extern struct mappers_map mappers SEC(".maps");
 extern struct mapped_ring mapped SEC(".maps");
 
-/*
- * The CPU's mapper, to be given back; NULL: what this interrupts has it. What is not told then may
- * never be.
- */
-static __always_inline struct pk_mapper *pk_take_mapper(void)
+static __always_inline struct pk_mapper *pk_mapper_of(__u32 level)
 {
-	__u32 zero = 0;
-	struct pk_mapper *m = bpf_map_lookup_elem(&mappers, &zero);
+	return bpf_map_lookup_elem(&mappers, &level);
+}
 
-	if (!m || m->busy) {
-		this_cpu()->stats.mappings_lost++;
+/*
+ * The context's mapper, to be given back; NULL: it is in use. Only a program that is preempted, or
+ * that meets a hook in the middle, can have it then. What is not told to user space now may never be.
+ * By itself: in Linux 6.1 calls that are in each other have 512 bytes of stack together.
+ */
+static __noinline struct pk_mapper *pk_take_mapper(struct pk_cpu *c)
+{
+	struct pk_mapper *m;
+	__u32 level;
+
+	if (!c)
 		return NULL;
-	}
+	level = pk_level(c);
+	m = pk_mapper_of(level);
+	if (!m || m->busy)
+		return NULL;
 	m->busy = 1;
+	m->level = level;
 	barrier();
 	return m;
 }

@@ -105,7 +105,7 @@ static __always_inline bool pk_tell_area(struct pk_mapper *m, struct vm_area_str
 	m->mapping.file = PK_FILE_NONE;
 	m->mapping.offset = 0;
 	if (file) {
-		m->mapping.file = pk_file_number(file);
+		m->mapping.file = pk_file_number(m->level, file);
 		if (!m->mapping.file)
 			return false;
 		m->mapping.offset = BPF_CORE_READ(area, vm_pgoff) << 12;
@@ -163,16 +163,15 @@ static __always_inline __u64 pk_remember_range(struct pk_mapper *m, struct vm_ar
 }
 
 /* 6.1 takes no key from a caller's memory: the mapper is looked up again. */
-__u64 pk_find_range(__u64 mm, __u64 address)
+__u64 pk_find_range(__u32 level, __u64 mm, __u64 address)
 {
 	struct vm_area_struct *area;
 	__u64 k, last;
 	struct pk_mapper *m;
-	__u32 zero = 0;
 
 	if (!config.mappings)
 		return PK_NO_RANGE;
-	m = bpf_map_lookup_elem(&mappers, &zero);
+	m = pk_mapper_of(level);
 	if (!m)
 		return PK_NO_RANGE;
 	last = m->last & (PK_RANGES - 1);
@@ -210,7 +209,7 @@ static long pk_tell_frame(__u32 i, struct pk_frames *f)
 	if (i >= PK_MAX_DEPTH)
 		return 1;
 	address = f->stack->ip[i] - (i ? 1 : 0); /* a call may be the last thing in its function */
-	k = pk_find_range(f->mm, address);
+	k = pk_find_range(f->m->level, f->mm, address);
 	if (k < PK_RANGES)
 		f->stack->ip[i] |= f->m->range[k].frame;
 	return f->m->walks >= PK_MOST_WALKS;
@@ -224,9 +223,11 @@ int pk_tell_mappings(struct pk_cpu *c, struct pk_stack *stack)
 
 	if (!c || !stack || !mm || !config.mappings)
 		return 0;
-	frames.m = pk_take_mapper();
-	if (!frames.m)
+	frames.m = pk_take_mapper(c);
+	if (!frames.m) {
+		c->stats.mappings_lost++;
 		return 0;
+	}
 	pk_begin_stack(frames.m, task, mm);
 	bpf_loop(stack->depth, pk_tell_frame, &frames, 0);
 	pk_end_stack(c, frames.m);

@@ -50,11 +50,11 @@ static __always_inline void pk_end_stack(struct pk_cpu *c, struct pk_mapper *m)
 }
 
 /*
- * Which of the ranges of the mapper, which is taken, an address of the current process lies in, whose
+ * Which of the ranges of the level's mapper, which is taken, an address of the current process lies in, whose
  * memory is `mm`; PK_NO_RANGE: in none, or that is not known. User space is told of it, if it is code.
  */
 #define PK_NO_RANGE PK_RANGES
-__u64 pk_find_range(__u64 mm, __u64 address);
+__u64 pk_find_range(__u32 level, __u64 mm, __u64 address);
 
 /*
  * Tells user space where the frames of the current process's stack lie, as far as it does not know,

@@ -243,7 +243,7 @@ static long pk_user_frame(__u32 i, struct pk_user_frames *f)
 
 	if (i >= PK_MAX_DEPTH)
 		return 1;
-	k = pk_find_range(f->m->walk.mm, pk_user_place(&f->m->walk));
+	k = pk_find_range(f->m->level, f->m->walk.mm, pk_user_place(&f->m->walk));
 	if (k >= PK_RANGES || !f->m->range[k].code) {
 		f->m->walk.end = PK_STACK_ASTRAY;
 		if (!i) {
@@ -273,7 +273,7 @@ static __always_inline bool pk_may_hand_over(struct pk_handed_over *over)
 /* The range that the stack lies in. By itself: 6.1 has all calls in each other use 512 bytes at most. */
 static __noinline int pk_find_top(struct pk_mapper *m)
 {
-	m->walk.top = pk_find_range(m->walk.mm, m->walk.sp);
+	m->walk.top = pk_find_range(m->level, m->walk.mm, m->walk.sp);
 	return 0;
 }
 
@@ -306,7 +306,8 @@ static __noinline __u64 pk_hand_over(struct pk_mapper *m, struct pk_stack *stack
 	to = bpf_ringbuf_reserve(&unfinished, sizeof(*to), 0);
 	if (!to)
 		return 0;
-	number = PK_STACK_UNFINISHED | (__u64)bpf_get_smp_processor_id() << 40 | ++m->over.ever;
+	number = PK_STACK_UNFINISHED | (__u64)bpf_get_smp_processor_id() << 42 | (__u64)m->level << 40 |
+		 ++m->over.ever;
 	to->number = number;
 	to->ip = m->walk.ip;
 	to->sp = m->walk.sp;
@@ -345,9 +346,9 @@ __u64 pk_unwind_user(struct pk_cpu *c, struct pk_stack *stack)
 		return 0;
 	if (pk_process_of(task) == self) /* tables of our own code would cost more than they tell */
 		return 0;
-	frames.m = pk_take_mapper();
+	frames.m = pk_take_mapper(c);
 	if (!frames.m)
-		return 0;
+		return 0; /* pk_tell_mappings() counts that */
 	pk_begin_stack(frames.m, task, mm);
 	pk_begin_walk(c, &frames.m->walk, regs);
 	frames.m->walk.in_exec = BPF_CORE_READ_BITFIELD(task, in_execve);

@@ -105,7 +105,7 @@ enum pk_stack_end {
 
 enum {
 	PK_UNFINISHED_BYTES = 15 << 10, /* of a stack at most, from its top */
-	PK_UNFINISHED_EACH_SECOND = 256, /* on a CPU */
+	PK_UNFINISHED_EACH_SECOND = 256, /* on a CPU, in each of its contexts */
 };
 
 struct pk_unfinished {
