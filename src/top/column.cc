@@ -36,6 +36,48 @@ std::string_view title_of(Column column, By by) {
   return titles[static_cast<size_t>(column)];
 }
 
+std::string full_title_of(Column column) {
+  const std::string upper(upper_title_of(column));
+  return (upper.empty() ? "" : upper + " ") + std::string(title_of(column, By::pid));
+}
+
+const char* meaning_of(Column column) {
+  constexpr std::array meanings = {"",
+                                   "",
+                                   "it was on the CPU, whoever was served; what top(1) shows",
+                                   "its own code",
+                                   "the kernel, in its context: system calls, faults",
+                                   "the kernel for it elsewhere: interrupts, softirqs, kworkers",
+                                   "what it really costs: USER + OWN + ASYNC",
+                                   "part of COSTS, for its clients as a server (--clients)",
+                                   "COSTS without FOR OTHERS, with what servers did for it",
+                                   "it was on the CPU, and the kernel worked for another",
+                                   "bytes that disks read for it, a second",
+                                   "bytes that disks wrote for it, also when kworkers write back",
+                                   "bytes of packets for it, with headers, a second",
+                                   "bytes of packets that it sent, with headers, a second",
+                                   "bytes of memory taken for it; not what it still has",
+                                   "it waited for locks: all of its threads, % of the interval",
+                                   "it waited, and was not idle: all of its threads, likewise"};
+  static_assert(meanings.size() == column_count);
+  return meanings[static_cast<size_t>(column)];
+}
+
+Tone tone_of(Column column) {
+  switch (column) {
+    case Column::user:
+      return Tone::user;
+    case Column::own:
+      return Tone::own;
+    case Column::async:
+      return Tone::async;
+    case Column::costs:
+      return Tone::strong;
+    default:
+      return Tone::plain;
+  }
+}
+
 Resource resource_of(Column column) {
   switch (column) {
     case Column::read:

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/profile.h"
 #include "report/groups.h"
+#include "top/screen.h"
 
 namespace pkprof::top {
 
@@ -41,6 +43,11 @@ inline constexpr size_t rate_count = column_count - static_cast<size_t>(first_ra
 [[nodiscard]] std::string_view title_of(Column column, By by);
 // Of a title of two words the first, else "".
 [[nodiscard]] std::string_view upper_title_of(Column column);
+// In one line, as help and the choice of columns have it.
+[[nodiscard]] std::string full_title_of(Column column);
+// In a few words; "" of those that say which row it is.
+[[nodiscard]] const char* meaning_of(Column column);
+[[nodiscard]] Tone tone_of(Column column);
 // What it is of.
 [[nodiscard]] Resource resource_of(Column column);
 

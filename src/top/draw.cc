@@ -41,21 +41,6 @@ size_t width_of(const std::vector<Column>& columns) {
   return width;
 }
 
-Tone tone_of(Column column) {
-  switch (column) {
-    case Column::user:
-      return Tone::user;
-    case Column::own:
-      return Tone::own;
-    case Column::async:
-      return Tone::async;
-    case Column::costs:
-      return Tone::strong;
-    default:
-      return Tone::plain;
-  }
-}
-
 size_t width_of(const Line& line) {
   size_t width = 0;
   for (const Span& span : line) width += display_width(span.text);
@@ -197,8 +182,8 @@ Line View::rates_line() const {
 }
 
 std::vector<Column> View::numbers(size_t width) const {
-  std::vector<Column> columns = all_columns();
-  std::erase_if(columns, [](Column c) { return c == Column::id || c == Column::name; });
+  std::vector<Column> columns = columns_to_choose();
+  std::erase_if(columns, [this](Column c) { return hidden_.contains(c); });
   const auto make_room = [&](Column least) {
     if (table_->id_width() + 1 + least_name_width + width_of(columns) > width)
       std::erase(columns, least);
@@ -277,6 +262,8 @@ Line View::last_line(size_t width) const {
     line = {{"Filter: ", Tone::strong}, {clean(table_options_.filter, options_.unicode) + "_"}};
   else if (!message_.empty())
     line = {{clean(message_, options_.unicode), Tone::warning}};
+  else if (page_ == Page::columns)
+    line = {{"q back  up, down select  Space show or hide  s sort by it", Tone::dim}};
   else if (page_ != Page::list)
     line = {{"q back  up, down, PgUp, PgDn scroll  f freeze  w save", Tone::dim}};
   else if (!table_options_.filter.empty())
@@ -284,8 +271,8 @@ Line View::last_line(size_t width) const {
             {"  Esc shows all", Tone::dim}};
   else
     line = {
-        {"? help  Enter why  / filter  < > sort  t tree  H threads  c cgroups  f freeze  "
-         "w save  q quit",
+        {"? help  Enter why  / filter  < > sort  C columns  t tree  H threads  c cgroups  "
+         "f freeze  w save  q quit",
          Tone::dim}};
   return fitted(std::move(line), width, options_.unicode);
 }
@@ -332,6 +319,9 @@ Screen View::draw(size_t width, size_t height) {
       for (const std::string& sentence : degraded_sentences(*profile_, table_options_.by))
         lines.push_back({{"incomplete: ", Tone::warning}, {clean(sentence, options_.unicode)}});
     draw_pages(screen, lines, width, room);
+  } else if (page_ == Page::columns) {
+    draw_choice(screen, width, room);
+    for (Line& line : screen.lines) line = fitted(std::move(line), width, options_.unicode);
   } else if (!profile_) {
     screen.lines.push_back(
         fitted({{"pkprof top: the first figures come in a moment"}}, width, options_.unicode));

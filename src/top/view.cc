@@ -67,12 +67,14 @@ View::Ask View::press(const Key& key) {
     case Key::Kind::text:
       return press_text(key.text);
     case Key::Kind::function: {
-      constexpr const char* letters[] = {"?", "", "/", "/", "t", ">", "", "", "", "q"};  // htop's
+      constexpr const char* letters[] = {"?", "C", "/", "/", "t", ">", "", "", "", "q"};  // htop's
       if (key.number >= 1 && key.number <= 10) return press_text(letters[key.number - 1]);
       break;
     }
     case Key::Kind::enter:
-      if (const auto row = selected_row(); page_ == Page::list && row) {
+      if (page_ == Page::columns)
+        page_ = Page::list, first_ = 0;
+      else if (const auto row = selected_row(); page_ == Page::list && row) {
         selected_ = table_->key(table_->rows()[*row]);
         selected_name_ = table_->name(table_->rows()[*row]);
         page_ = Page::process;
@@ -93,6 +95,7 @@ View::Ask View::press(const Key& key) {
 
 View::Ask View::press_text(const std::string& text) {
   const char letter = text.size() == 1 ? text[0] : '\0';
+  if (page_ == Page::columns && choose(letter)) return Ask::nothing;
   switch (letter) {
     case 'q':
       if (page_ == Page::list) return Ask::quit;
@@ -102,6 +105,10 @@ View::Ask View::press_text(const std::string& text) {
     case '?':
     case 'h':
       page_ = page_ == Page::help ? Page::list : Page::help;
+      first_ = 0;
+      break;
+    case 'C':
+      page_ = page_ == Page::columns ? Page::list : Page::columns;
       first_ = 0;
       break;
     case 'w':
@@ -123,11 +130,11 @@ View::Ask View::press_text(const std::string& text) {
       break;
     case '>':
     case 's':
-      sort_by(1);
+      sort_by_next(1);
       break;
     case '<':
     case 'S':
-      sort_by(-1);
+      sort_by_next(-1);
       break;
     case 'H':
       return toggle_threads();
@@ -182,7 +189,8 @@ bool View::type(const Key& key) {
 
 void View::move(const Key& key) {
   const bool list = page_ == Page::list;
-  size_t at = list ? selected_row().value_or(0) : first_;
+  const bool columns = page_ == Page::columns;
+  size_t at = list ? selected_row().value_or(0) : columns ? chosen_ : first_;
   const size_t page = std::max<size_t>(room_, 2) - 1;
   switch (key.kind) {
     case Key::Kind::up:
@@ -206,6 +214,10 @@ void View::move(const Key& key) {
     default:
       return;
   }
+  if (columns) {
+    chosen_ = std::min(at, columns_to_choose().size() - 1);
+    return;
+  }
   if (!list) {
     first_ = at;  // drawing knows where the end is
     return;
@@ -216,19 +228,17 @@ void View::move(const Key& key) {
   selected_ = position_ ? table_->key(table_->rows()[position_]) : "";
 }
 
-void View::sort_by(int step) {
-  const std::vector<Column> columns = all_columns();
+void View::sort_by_next(int step) {
+  const std::vector<Column> columns = shown_columns();
   const auto at = std::ranges::find(columns, table_options_.sort) - columns.begin();
   const auto count = static_cast<ptrdiff_t>(columns.size());
-  table_options_.sort = columns[static_cast<size_t>((at + step + count) % count)];
-  rebuild();
+  sort_by(columns[static_cast<size_t>((at + step + count) % count)]);
 }
 
 void View::group_by(By by) {
   by_client_ = by == By::client;
   table_options_.by = by_client_ ? By::pid : by;
-  if (by_client_ && !upper_title_of(table_options_.sort).empty())
-    table_options_.sort = Column::costs;
+  if (by_client_ && !upper_title_of(table_options_.sort).empty()) sort_by(Column::costs);
   selected_.clear();
   position_ = first_ = 0;
   page_ = Page::list;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,12 +46,15 @@ class View {
   [[nodiscard]] Screen draw(size_t width, size_t height);
 
  private:
-  enum class Page : uint8_t { list, process, help };
+  enum class Page : uint8_t { list, process, help, columns };
 
   Ask press_text(const std::string& text);
   bool type(const Key& key);
   void move(const Key& key);
-  void sort_by(int step);
+  void sort_by_next(int step);
+  void sort_by(Column column);
+  // On the page of columns; false for what is no key of it.
+  bool choose(char letter);
   void group_by(By by);
   Ask toggle_threads();
   void rebuild();
@@ -64,10 +68,14 @@ class View {
   [[nodiscard]] std::vector<Line> header(size_t width) const;
   [[nodiscard]] Line rates_line() const;
   void draw_list(Screen& screen, size_t width, size_t height);
+  void draw_choice(Screen& screen, size_t width, size_t height);
   void draw_pages(Screen& screen, const std::vector<Line>& lines, size_t width, size_t height);
   [[nodiscard]] std::vector<Column> all_columns() const {
     return columns_of(shows_clients(), options_.resources);
   }
+  [[nodiscard]] std::vector<Column> columns_to_choose() const;
+  // Those of them that are shown where there is room, with what says which row it is.
+  [[nodiscard]] std::vector<Column> shown_columns() const;
   // Columns of numbers that there is room for.
   [[nodiscard]] std::vector<Column> numbers(size_t width) const;
   [[nodiscard]] size_t room_for_name(size_t width) const;
@@ -82,6 +90,8 @@ class View {
   std::shared_ptr<const Profile> profile_;
   bool by_client_ = false;
   std::unique_ptr<const Table> table_;
+  std::set<Column> hidden_;  // never the one that rows are sorted by
+  size_t chosen_ = 0;        // of columns_to_choose(), on their page
   Page page_ = Page::list;
   bool frozen_ = false;
   bool typing_ = false;        // a filter

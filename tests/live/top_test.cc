@@ -143,6 +143,13 @@ TEST_F(TopTest, KeysDoWhatTheHelpSays) {
   screen.wait_for("CGROUP");
   screen.press("H");
   screen.wait_for("PID/TID");
+  screen.press("C");
+  screen.wait_for("Which columns?");
+  screen.press("Down");
+  screen.press("Space");
+  screen.wait_for("[ ]  USER");
+  screen.press("Enter");
+  screen.wait_for("SEEMS    OWN  ASYNC vCOSTS STOLEN");
 }
 
 TEST_F(TopTest, FollowsTheTerminalsSize) {

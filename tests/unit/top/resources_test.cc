@@ -159,6 +159,27 @@ TEST_F(TopResourcesTest, WhatIsLeastWantedGoesFirst) {
     for (const std::string& line : lines(width)) EXPECT_LE(display_width(line), width) << line;
 }
 
+TEST_F(TopResourcesTest, TheyAreChosenAndSayWhereThereIsNoRoom) {
+  type("C");
+  const auto line_of = [&](const std::string& title, size_t width) { return row_of(title, width); };
+  EXPECT_NE(line_of("READ/s", 140).find("[x]  READ/s       bytes that disks read"),
+            std::string::npos)
+      << all();
+  EXPECT_NE(line_of("STOLEN", 80).find("there is no room for it"), std::string::npos) << all(80);
+  EXPECT_EQ(line_of("STOLEN", 140).find("there is no room for it"), std::string::npos);
+  view_.press({Key::Kind::end});
+  type(" k k k ");  // WAIT, LOCK, MEM/s, SENT/s: STOLEN has room
+  EXPECT_EQ(line_of("STOLEN", 100).find("there is no room for it"), std::string::npos) << all(100);
+  for (const size_t height : {1, 2, 3, 5, 12}) {
+    const auto selected = view_.draw(40, height).selected;
+    ASSERT_NE(selected, std::nullopt);
+    EXPECT_NE(lines(40, height)[*selected].find("SENT/s"), std::string::npos) << height;
+  }
+  type("q");
+  EXPECT_TRUE(has("READ/s WRITE/s RECV/s  WHY")) << all();
+  EXPECT_TRUE(has("MEM/s 150M")) << "the machine's sums stay";
+}
+
 TEST_F(TopResourcesTest, GroupsThreadsAndPagesHaveThem) {
   show({.by = By::thread, .resources = {Resource::disk}});
   EXPECT_NE(row_of("10/7").find("32.0M"), std::string::npos) << all();

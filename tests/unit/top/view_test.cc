@@ -89,7 +89,7 @@ TEST_F(TopTest, BeforeTheFirstProfileThereIsAWord) {
 }
 
 TEST_F(TopTest, FitsAnyTerminal) {
-  for (const char* keys : {"", "t", "c", "?"}) {
+  for (const char* keys : {"", "t", "c", "?", "C"}) {
     type(keys);
     for (const size_t width : {1, 2, 10, 20, 79, 80, 81, 132, 300})
       for (const size_t height : {1, 2, 3, 5, 10, 11, 12, 24, 80}) {
@@ -123,6 +123,61 @@ TEST_F(TopTest, SortsByAnyColumnAndBackwards) {
   EXPECT_EQ(ids(), by_costs);
   type("r");
   EXPECT_EQ(ids().front(), by_costs.back());
+}
+
+TEST_F(TopTest, ColumnsAreChosenAndKeepTheirPlaces) {
+  const std::string titles = "SEEMS   USER    OWN  ASYNC vCOSTS STOLEN";
+  EXPECT_TRUE(has(titles));
+  type("C");
+  test::expect_golden("top-columns.txt", all());
+  EXPECT_NE(selected_, std::nullopt);
+  view_.press({Key::Kind::down});
+  type(" jj ");  // USER, ASYNC
+  EXPECT_TRUE(has("[ ]  USER"));
+  EXPECT_TRUE(has("[x]  OWN"));
+  EXPECT_TRUE(has("[ ]  ASYNC"));
+  type("q");
+  EXPECT_TRUE(has("SEEMS    OWN vCOSTS STOLEN  WHY")) << all();
+  view_.show(test::small_machine());
+  type("c");
+  EXPECT_TRUE(has("SEEMS    OWN vCOSTS STOLEN  WHY")) << "for as long as it runs";
+  type("<");
+  EXPECT_TRUE(has("SEEMS   vOWN  COSTS STOLEN  WHY")) << "what is not shown is not sorted by";
+  type("c");
+  view_.press({Key::Kind::function, "", 2});
+  type(" ");  // the same one, ASYNC, again
+  view_.press({Key::Kind::home});
+  type(" ");  // SEEMS
+  view_.press({Key::Kind::enter});
+  EXPECT_TRUE(has("  vOWN  ASYNC  COSTS STOLEN  WHY")) << all();
+  EXPECT_FALSE(has("SEEMS"));
+}
+
+TEST_F(TopTest, RowsAreSortedByAColumnThatIsShown) {
+  type("C");
+  view_.press({Key::Kind::end});
+  type("k ");  // COSTS
+  EXPECT_TRUE(has("rows are sorted by it"));
+  EXPECT_TRUE(has("[x] vCOSTS"));
+  EXPECT_FALSE(has("FROZEN"));
+  view_.press({Key::Kind::home});
+  type("j s");  // USER, which is hidden by then
+  EXPECT_TRUE(has("[x] vUSER"));
+  type("C");
+  EXPECT_TRUE(has("vUSER"));
+  std::vector<LedgerRow> rows = build_ledger(test::small_machine()).processes;
+  const Profile profile = test::small_machine();
+  std::ranges::stable_sort(rows, std::greater(), &LedgerRow::user_ns);
+  EXPECT_EQ(ids().front(), profile.labels()[rows.front().label].pid_text());
+}
+
+TEST_F(TopTest, BeforeTheFirstProfileColumnsAreChosenToo) {
+  view_ = View({});
+  type("C ");
+  EXPECT_TRUE(has("[ ]  SEEMS"));
+  type("q");
+  view_.show(test::small_machine());
+  EXPECT_FALSE(has("SEEMS"));
 }
 
 TEST_F(TopTest, AFilterKeepsWhatHasItInAnyName) {
