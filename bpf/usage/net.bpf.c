@@ -6,6 +6,7 @@
  */
 #include "core/hook.bpf.h"
 #include "net/cpu_account.bpf.h"
+#include "usage/peer.bpf.h"
 #include "usage/usage.bpf.h"
 #include "who/account.bpf.h"
 #include "who/socket.bpf.h"
@@ -25,46 +26,6 @@ static __always_inline bool pk_keeps_packet(struct pk_cpu_packets *of, __u32 len
 	return unlikely(kept->packets | kept->bytes);
 }
 
-struct peers_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1); /* PK_PEERS where it is wanted */
-	__type(key, __u64);
-	__type(value, struct pk_peer);
-};
-
-struct peers_map peers SEC(".maps");
-
-enum { PK_SALT_PEER = 0x7065, PK_V4_SOURCE = 12, PK_V4_DEST = 16, PK_V6_SOURCE = 8, PK_V6_DEST = 24 };
-
-/* The number of whoever is at the other end of a packet whose network header begins here; 0: not known. */
-static __noinline __u64 pk_peer_of(__u64 header, __u32 protocol, __u32 sent)
-{
-	struct pk_peer peer = {};
-	__u64 number;
-
-	if (protocol == bpf_htons(ETH_P_IP)) {
-		peer.family = AF_INET;
-		if (bpf_probe_read_kernel(peer.address, 4, (void *)header + (sent ? PK_V4_DEST : PK_V4_SOURCE)))
-			return 0;
-	} else if (protocol == bpf_htons(ETH_P_IPV6)) {
-		peer.family = AF_INET6;
-		if (bpf_probe_read_kernel(peer.address, 16, (void *)header + (sent ? PK_V6_DEST : PK_V6_SOURCE)))
-			return 0;
-	} else {
-		return 0;
-	}
-	number = mix(mix(config.seed ^ PK_SALT_PEER, (__u64)peer.address[0] << 32 | peer.address[1]),
-		     (__u64)peer.address[2] << 32 | peer.address[3]) | 1;
-	if (!bpf_map_lookup_elem(&peers, &number))
-		bpf_map_update_elem(&peers, &number, &peer, BPF_ANY);
-	return number;
-}
-
-static __always_inline __u64 pk_network_header(struct sk_buff *skb)
-{
-	return (__u64)skb->head + skb->network_header;
-}
-
 static __always_inline __u64 pk_interface_of(struct sk_buff *skb)
 {
 	struct net_device *dev = skb->dev;
@@ -72,12 +33,10 @@ static __always_inline __u64 pk_interface_of(struct sk_buff *skb)
 	return dev ? (__u32)dev->ifindex : 0;
 }
 
-static __noinline int pk_net_came(struct pk_cpu *c, __u64 skb, __u64 interface, __u64 peer,
-				  struct pk_packets *kept)
+static __noinline int pk_net_came(struct pk_cpu *c, __u64 skbp, __u64 interface, struct pk_packets *kept)
 {
 	struct pk_packet_info *info = pk_info(c);
 	struct pk_charge charge = {
-		.ran_on = peer,
 		.kstack = interface,
 		.kind = PK_USAGE,
 		.vec = PK_NET_RECEIVED,
@@ -87,9 +46,10 @@ static __noinline int pk_net_came(struct pk_cpu *c, __u64 skb, __u64 interface, 
 		return 0;
 	charge.ns = kept->bytes;
 	charge.samples = kept->packets;
-	pk_parse_packet(skb, true, info);
+	pk_parse_packet(skbp, true, info);
 	charge.reason = info->reason;
-	return pk_hash(c, pk_packet_object(skb, info), &charge);
+	charge.ran_on = pk_peer_of_received(skbp, interface, info->waits ? info->object : 0);
+	return pk_hash(c, pk_packet_object(skbp, info), &charge);
 }
 
 /* Before pk_netif_receive_skb, which looks whether there is an account. */
@@ -105,8 +65,7 @@ int BPF_PROG(pk_net_comes, struct sk_buff *skb)
 	header = (__u64)skb->data - (__u64)skb->head - skb->mac_header;
 	if (!pk_keeps_packet(&c->usage.received, skb->len + (header < 256 ? header : 0), &kept))
 		return 0;
-	return pk_net_came(c, pk_plain(c, skb), pk_interface_of(skb),
-			   pk_peer_of((__u64)skb->data, skb->protocol, false), &kept);
+	return pk_net_came(c, pk_plain(c, skb), pk_interface_of(skb), &kept);
 }
 
 /* By whoever owns the socket; 0: there is none, and `nobody` is why. */
@@ -126,11 +85,13 @@ int BPF_PROG(pk_net_goes, struct sk_buff *skb)
 	struct sock *sk = skb->sk;
 	struct pk_packets kept;
 	__u64 peer;
+	bool own;
 
 	if (!started || !pk_keeps_packet(&c->usage.sent, skb->len, &kept))
 		return 0;
-	peer = pk_peer_of(pk_network_header(skb), skb->protocol, true);
-	if (sk && !pk_in_interrupt(c) && !(bpf_get_current_task_btf()->flags & PF_KTHREAD))
+	own = sk && !pk_is_elsewhere(c);
+	peer = pk_peer_of_sent(pk_plain(c, skb), pk_interface_of(skb), own);
+	if (own)
 		return pk_used_with(c, PK_NET_SENT, pk_interface_of(skb), peer, kept.bytes, kept.packets,
 				    pk_current_label(c, bpf_get_current_task_btf()), PK_BASIS_OWN);
 	return pk_net_used(c, PK_NET_SENT, pk_plain(c, sk), PK_FORWARDED, pk_interface_of(skb), peer,

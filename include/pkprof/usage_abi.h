@@ -62,11 +62,12 @@ enum pk_disk_operation {
 	PK_DISK_WRITE_ZEROES = 9,
 };
 
-/* Who is at the other end: an address. */
+/* Who is at the other end: an address and, of one that is on this machine, its socket's number. */
 struct pk_peer {
 	__be32 address[4]; /* of IPv4 in the first */
 	__u32 family;
 	__u32 pad;
+	__u64 object; /* 0: not known */
 };
 
 enum {

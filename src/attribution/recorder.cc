@@ -78,7 +78,7 @@ void Recorder::add(const Tables& tables) {
     if (is_blocked(key))
       wakeups_.meet(key.waker, key.futex ? processes_.image_of(key.served, key.exec_id) : 0);
     if (is_of_kernel_lock(key)) lock_names_.meet(stacks_.first_address(key.kstack));
-    if (is_of_network(key)) peers_.meet(key.ran_on);
+    meet_peer(row.key);
     if (!of_cpu && key.served_kind == PK_SERVED_LABEL && key.served >> 32)
       processes_.meet(key.served);
     // The user stack is the consumer's, and it is the one who is served.
@@ -95,6 +95,12 @@ void Recorder::add(const Tables& tables) {
       processes_.meet(key.served);
     this->count(row, scaled(key, count.ns, count.samples));
   }
+}
+
+void Recorder::meet_peer(pk_key& key) {
+  if (!is_of_network(key)) return;
+  key.ran_on = peers_.meet(key.ran_on);
+  if (const uint64_t process = peers_.process_of(key.ran_on)) processes_.meet(process);
 }
 
 void Recorder::scale_all(uint64_t watched_ns, uint64_t all_ns) {

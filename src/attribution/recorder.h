@@ -129,6 +129,9 @@ class Recorder {
   pk_count scaled(const pk_key& key, uint64_t ns, uint64_t samples) {
     return {scale_(ns), is_of_cpu(key) ? samples : scale_times_(samples)};
   }
+  // Who is at the other end of packets gets the number that he is to have.
+  void meet_peer(pk_key& key);
+  Row row_of(const pk_charge& charge);
   void add_charge(uint64_t object, const pk_charge& charge);
   void add_nobody(const pk_charge& charge);
   void add_exact(const pk_exact& exact);

@@ -6,19 +6,19 @@
 #include <algorithm>
 
 namespace pkprof {
-namespace {
 
-Row row_of(const pk_charge& charge) {
+Row Recorder::row_of(const pk_charge& charge) {
   Row row{};
   row.key.ran_on = charge.ran_on;
   row.key.kstack = charge.kstack;
   row.key.syscall = PK_NO_SYSCALL;
   row.key.kind = charge.kind;
   row.key.vec = charge.vec;
+  row.slot = is_of_cpu(row.key) ? timeline_.now() : 0;
+  if (has_kernel_stack(row.key)) stacks_.meet(row.key.kstack);
+  meet_peer(row.key);
   return row;
 }
-
-}  // namespace
 
 void Recorder::add_leftovers(const Leftovers& left) {
   for (const auto& [object, charge] : left.slots) add_charge(object, charge);
@@ -28,8 +28,6 @@ void Recorder::add_leftovers(const Leftovers& left) {
 
 void Recorder::add_charge(uint64_t object, const pk_charge& charge) {
   Row row = row_of(charge);
-  stacks_.meet(charge.kstack);
-  row.slot = is_of_cpu(row.key) ? timeline_.now() : 0;
   row.key.served = object;
   row.key.served_kind = PK_SERVED_OBJECT;
   row.key.reason = charge.reason;
@@ -39,8 +37,6 @@ void Recorder::add_charge(uint64_t object, const pk_charge& charge) {
 
 void Recorder::add_nobody(const pk_charge& charge) {
   Row row = row_of(charge);
-  stacks_.meet(charge.kstack);
-  row.slot = is_of_cpu(row.key) ? timeline_.now() : 0;
   row.key.served = PK_UNCLAIMED + charge.reason;
   row.key.basis = PK_BASIS_PROVISIONAL;
   count(row, scaled(row.key, charge.ns, charge.samples));

@@ -177,7 +177,10 @@ Label RowNames::label_of_ran_on(const pk_key& key) const {
   if (key.kind == PK_WAIT && key.wait_part == PK_WAIT_ONGOING)
     return {.kind = LabelKind::unclaimed, .reason = "not over"};
   if (is_blocked(key)) return wakeups_.waited_for(key.waker);
-  if (is_of_network(key)) return peers_.label_of(key.ran_on);
+  if (is_of_network(key)) {
+    const uint64_t process = peers_.process_of(key.ran_on);
+    return process ? processes_.label_of(process) : peers_.label_of(key.ran_on);
+  }
   if (key.ran_on >> 32) return processes_.label_of(key.ran_on);
   if (key.kind == PK_WAIT && !key.ran_on)
     return {.kind = LabelKind::unclaimed, .reason = "forgotten"};

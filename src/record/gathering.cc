@@ -40,7 +40,8 @@ Gathering::Gathering(Prepared& prepared, const RecordOptions& options, Course& c
   if (options.clients) recorder_.know_clients(kernel_.clients());
   recorder_.want({.kept = options.waits, .locks = (options.usage & PK_USAGE_LOCK) != 0});
   if (options.usage & PK_USAGE_NET)
-    recorder_.peers().ask([this](uint64_t number) { return kernel_.peer(number); });
+    recorder_.peers().ask([this](uint64_t number) { return kernel_.peer(number); },
+                          [this](uint64_t object) { return kernel_.owners().of(object); });
   if (options.usage & PK_USAGE_LOCK)
     recorder_.lock_names().ask([this](uint64_t address) { return kernel_.lock_name(address); });
   if (options.counts_waits())

@@ -200,6 +200,21 @@ class NetUsageTest : public UsageTest {
   static double of_pid(const Json& net, int pid, const char* way) {
     return UsageTest::of_pid(net, pid, {"devices", "lo", way, "bytes"});
   }
+  // Of a process's bytes, those whose other end is said to be another one.
+  static void expect_peer(const Json& net, int pid, int other) {
+    double with_other = 0;
+    for (const Json& row : net["rows"]) {
+      if (!row["who"].is_object() || row["who"]["pid"] != pid) continue;
+      for (const Json& peer : row["peers"])
+        if (peer["who"].is_object() && peer["who"]["pid"] == other)
+          with_other += peer["bytes"].get<double>();
+    }
+    const double all = UsageTest::of_pid(net, pid, {"bytes"});
+    std::printf("  of %.0f bytes of %d with %d: %.2f %%\n", all, pid, other,
+                100 * with_other / all);
+    EXPECT_GT(all, 1e6);
+    EXPECT_GE(with_other, 0.95 * all) << net.dump(1);
+  }
   // The columns of /proc/net/dev, from "lo:".
   enum : size_t { received_bytes = 1, received_packets = 2, sent_bytes = 9 };
 };
@@ -245,6 +260,39 @@ TEST_F(NetUsageTest, AStream) {
   expect_near(received, grown(received_bytes), 2, "bytes received");
   EXPECT_GE(of_pid(net, client, "sent"), 0.95 * sent);
   EXPECT_GE(of_pid(net, server, "received"), 0.95 * received);
+  expect_peer(net, client, server);
+  expect_peer(net, server, client);
+}
+
+// Between network namespaces with the same addresses as another pair has, at the same time: one of
+// TCP, whose ends know of each other, and one of datagrams, whose receiver knows.
+TEST_F(NetUsageTest, PeersInOtherNamespaces) {
+  PKPROF_NEEDS("network: receiving sockets");
+  std::vector<testnet::Pair> pairs;
+  for (int i = 0; i < 2; ++i) pairs.push_back(live::must(testnet::Pair::create()));
+  struct Ends {
+    int server, client, receiver, sender;
+  };
+  std::vector<Ends> all;
+  const char* to = testnet::Pair::kServer4;
+  for (const testnet::Pair& pair : pairs) {
+    const auto start = [&](const testnet::Namespace& ns, const Argv& argv, bool wait) {
+      return stage_.start(&ns, argv, -1, wait);
+    };
+    Ends& ends = all.emplace_back();
+    ends.server = start(pair.server, {"pk_tcp", "serve", "--port", "9506"}, true);
+    ends.receiver = start(pair.server, {"pk_udp", "recv", "--port", "9507"}, true);
+    ends.client = start(pair.client, {"pk_tcp", "stream", "--to", to, "--port", "9506"}, false);
+    ends.sender = start(
+        pair.client,
+        {"pk_udp", "send", "--to", to, "--port", "9507", "--size", "1000", "--pps", "3000"}, false);
+  }
+  const Json net = record("net", "sleep 3");
+  for (const Ends& ends : all) {
+    expect_peer(net, ends.client, ends.server);
+    expect_peer(net, ends.server, ends.client);
+    expect_peer(net, ends.receiver, ends.sender);
+  }
 }
 
 // What does not fit into a slow receiver's buffer; the receiver counts what it missed.

@@ -149,11 +149,14 @@ void KernelObject::tell_usage() {
   want(s->maps.usage_scratch, UINT32_MAX);
   want(s->maps.at_disk, PK_USAGE_DISK);
   want(s->maps.peers, PK_USAGE_NET);
+  want(s->maps.other_ends, PK_USAGE_NET);
   want(s->maps.contenders, PK_USAGE_LOCK);
   want(s->maps.spinners, PK_USAGE_LOCK);
   want(s->maps.lock_names, PK_USAGE_LOCK);
   if (options.usage & PK_USAGE_DISK) bpf_map__set_max_entries(s->maps.at_disk, PK_DISK_REQUESTS);
-  if (options.usage & PK_USAGE_NET) bpf_map__set_max_entries(s->maps.peers, PK_PEERS);
+  if (options.usage & PK_USAGE_NET)
+    for (bpf_map* map : {s->maps.peers, s->maps.other_ends})
+      bpf_map__set_max_entries(map, PK_PEERS);
   if (options.usage & PK_USAGE_LOCK) {
     bpf_map__set_max_entries(s->maps.contenders, PK_CONTENDERS);
     bpf_map__set_max_entries(s->maps.lock_names, PK_LOCK_NAMES);
