@@ -117,31 +117,28 @@ void Recorder::scale_all(uint64_t watched_ns, uint64_t all_ns) {
 size_t Recorder::resolve_owners(const Parties::Of& parties_of) {
   struct Object {
     std::vector<Parties::Share> parties;
-    std::vector<std::pair<Row, pk_count>> rows;
+    std::map<int, Rows> rows;  // nanoseconds and bytes are shared out apart
   };
-  // Nanoseconds and bytes are shared out apart.
-  std::map<std::pair<uint64_t, int>, Object> objects;
+  std::map<uint64_t, Object> objects;
   size_t without = 0;
   for (const auto& [row, count] : objects_) {
-    const int of_what = is_of_cpu(row.key) ? -1 : row.key.usage;
-    const auto [it, fresh] = objects.try_emplace({row.key.served, of_what});
+    const auto [it, fresh] = objects.try_emplace(row.key.served);
     if (fresh) it->second.parties = parties_of(row.key.served);
     if (it->second.parties.empty())
       ++without;
     else
-      it->second.rows.emplace_back(row, count);
+      it->second.rows[is_of_cpu(row.key) ? -1 : row.key.usage].emplace_back(row, count);
   }
-  for (const Object& object : std::views::values(objects)) {
-    for (const auto& [row, count] : object.rows) objects_.erase(row);
-    if (object.parties.size() > few_parties) {
-      charge_many(object.rows, object.parties);
-      continue;
-    }
-    for (const auto& [row, c] : object.rows)
-      charge(row, c.samples, object.parties, split(c.ns, object.parties),
-             object.parties.size() > 1);
-  }
+  for (const Object& object : std::views::values(objects))
+    for (const Rows& rows : std::views::values(object.rows)) charge_all(rows, object.parties);
   return without;
+}
+
+void Recorder::charge_all(const Rows& rows, std::span<const Parties::Share> parties) {
+  for (const auto& [row, count] : rows) objects_.erase(row);
+  if (parties.size() > few_parties) return charge_many(rows, parties);
+  for (const auto& [row, c] : rows)
+    charge(row, c.samples, parties, split(c.ns, parties), parties.size() > 1);
 }
 
 // `ns` has what each party gets. `voted`: there are others, if not of this row.
@@ -221,7 +218,7 @@ void Recorder::give_up_objects() {
 }
 
 void Recorder::forget_objects() {
-  for (const auto& [row, c] : objects_) forgotten_ += c.samples;
+  for (const auto& [row, c] : objects_) forgotten_.add(row.key, c);
   give_up_objects();
 }
 
@@ -266,7 +263,7 @@ bool Recorder::take_stacks() {
   for (const auto& [ns, row] : std::span(least.begin(), end)) {
     const pk_count c = rows_.extract(row).mapped();
     --with_stack_;
-    without_stack_ += c.samples;
+    without_stack_.add(row.key, c);
     add_row(names_.without_stacks(row), c);
   }
   return true;

@@ -98,9 +98,16 @@ class Recorder {
   void give_up_objects();
   // Keeps to the limits; after what was added has been charged as far as can be.
   void make_room();
-  // Samples that make_room() took the stack from, and those for objects that it forgot.
-  [[nodiscard]] uint64_t without_stack() const { return without_stack_; }
-  [[nodiscard]] uint64_t forgotten() const { return forgotten_; }
+  // What make_room() took the stack from, and what was for objects that it forgot.
+  struct Lost {
+    uint64_t samples = 0;
+    uint64_t uses = 0;  // waits, too
+    void add(const pk_key& key, const pk_count& count) {
+      (is_of_cpu(key) ? samples : uses) += count.samples;
+    }
+  };
+  [[nodiscard]] const Lost& without_stack() const { return without_stack_; }
+  [[nodiscard]] const Lost& forgotten() const { return forgotten_; }
   [[nodiscard]] uint64_t wakeups_forgotten() const { return wakeups_.forgotten(); }
   void add_leftovers(const Leftovers& left);        // but for the votes
   void add_special(uint64_t special, uint64_t ns);  // time that no sample stands for
@@ -123,6 +130,7 @@ class Recorder {
   static void tell(Profile& profile, const Row& row, const SampleKey& key, const pk_count& count);
   void charge(const Row& row, uint64_t samples, std::span<const Parties::Share> parties,
               std::span<const uint64_t> ns, bool voted);
+  void charge_all(const Rows& rows, std::span<const Parties::Share> parties);
   void charge_many(std::span<const std::pair<Row, pk_count>> rows,
                    std::span<const Parties::Share> parties);
   // Samples stay as many as were taken.
@@ -166,8 +174,8 @@ class Recorder {
   size_t with_stack_ = 0;       // of rows_
   uint64_t idle_ahead_ns_ = 0;  // in profiles already, and still to come in tables
   UserStacks user_stacks_ = {};
-  uint64_t without_stack_ = 0;
-  uint64_t forgotten_ = 0;
+  Lost without_stack_;
+  Lost forgotten_;
 };
 
 }  // namespace pkprof

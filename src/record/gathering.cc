@@ -279,8 +279,11 @@ std::map<std::string, uint64_t> Gathering::counters() const {
   std::map<std::string, uint64_t> all = {
       {"shared objects forgotten", parties_.forgotten()},
       {"processes with unreadable mappings", processes_.unreadable()},
-      {"samples without a stack for want of memory", recorder_.without_stack()},
-      {"samples of objects forgotten", recorder_.forgotten()},
+      {"samples without a stack for want of memory", recorder_.without_stack().samples},
+      {"waits, or uses of other resources, without a stack for want of memory",
+       recorder_.without_stack().uses},
+      {"samples of objects forgotten", recorder_.forgotten().samples},
+      {"uses of other resources, of objects forgotten", recorder_.forgotten().uses},
       {"wakeups forgotten", recorder_.wakeups_forgotten()},
       {"ended processes without a row of their own", processes_.folded()},
       {"ended threads without a row of their own", processes_.folded_threads()},

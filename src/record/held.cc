@@ -181,10 +181,11 @@ Result<Profile> Held::read() {
   profile.meta.degraded.insert(profile.meta.degraded.end(), degraded.begin(), degraded.end());
   for (const std::string& w : user_symbols.warnings()) profile.meta.degraded.push_back(w);
   profile.meta.counters["shared objects forgotten"] = parties.forgotten();
-  profile.meta.counters["samples of objects forgotten"] = recorder.forgotten();
+  profile.meta.counters["samples of objects forgotten"] = recorder.forgotten().samples;
   profile.meta.counters["owners of sockets without room"] = kernel_.owners().without_room();
   profile.meta.counters["processes with unreadable mappings"] = processes.unreadable();
-  profile.meta.counters["samples without a stack for want of memory"] = recorder.without_stack();
+  profile.meta.counters["samples without a stack for want of memory"] =
+      recorder.without_stack().samples;
   profile.meta.counters["ended processes without a row of their own"] = processes.folded();
   profile.meta.counters["ended threads without a row of their own"] = processes.folded_threads();
   rusage used{};

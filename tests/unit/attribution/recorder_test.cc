@@ -2,6 +2,7 @@
 #include "attribution/recorder.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <map>
 
@@ -107,6 +108,83 @@ TEST_F(RecorderTest, WhatWasWatchedStandsForAPause) {
   }
   EXPECT_NEAR(static_cast<double>(ns), 6e9, 10);
   EXPECT_EQ(samples, 600U) << "samples are those that were taken";
+}
+
+// Nanoseconds and bytes of an object are shared out apart, and whom it is for is asked once.
+TEST_F(RecorderTest, AnObjectsPartiesAreAskedForOnce) {
+  Tables tables;
+  for (const pk_usage usage : {PK_NET_RECEIVED, PK_NET_DROPPED, PK_MEMORY_TAKEN}) {
+    pk_key key{};
+    key.served = PK_OBJECT | 1;
+    key.served_kind = PK_SERVED_OBJECT;
+    key.kind = PK_USAGE;
+    key.usage = static_cast<uint8_t>(usage);
+    tables.counts.push_back({key, {1000, 1}});
+  }
+  recorder_.add(tables);
+  int asked = 0;
+  EXPECT_EQ(recorder_.resolve_owners([&](uint64_t) {
+    ++asked;
+    return std::vector<Parties::Share>{{uint64_t{7} << 32, 0.5}, {uint64_t{8} << 32, 0.5}};
+  }),
+            0U);
+  EXPECT_EQ(asked, 1);
+  Profile profile;
+  recorder_.finish(profile, [](uint64_t) { return true; });
+  ASSERT_EQ(profile.samples().size(), 6U);
+  for (const auto& [k, value] : profile.samples()) EXPECT_EQ(value.ns, 500U);
+}
+
+// What is left at the end is of a device and a peer, too; no stack has the device's number.
+TEST_F(RecorderTest, WhatIsLeftOfANetworkHasItsPeer) {
+  recorder_.peers().ask(
+      [](uint64_t) { return pk_peer{.address = {0x0100007f}, .family = AF_INET, .object = 5}; },
+      [](uint64_t object) { return object == 5 ? uint64_t{10} << 32 : 0; });
+  int fetched = 0;
+  recorder_.fetch_stacks_by([&](uint64_t) {
+    ++fetched;
+    return CountedStack{};
+  });
+  pk_charge charge{};
+  charge.ran_on = 77;
+  charge.kstack = 1;
+  charge.ns = 1500;
+  charge.samples = 1;
+  charge.kind = PK_USAGE;
+  charge.vec = PK_NET_RECEIVED;
+  Leftovers left;
+  left.slots.emplace_back(PK_OBJECT | 1, charge);
+  left.waiting.push_back(charge);
+  recorder_.add_leftovers(left);
+  Profile profile;
+  recorder_.finish(profile, [](uint64_t) { return true; });
+  EXPECT_EQ(fetched, 0);
+  uint64_t bytes = 0;
+  for (const auto& [key, value] : profile.samples()) {
+    EXPECT_EQ(profile.labels()[key.ran_on].pid, 10U);
+    bytes += value.ns;
+  }
+  EXPECT_EQ(bytes, 3000U);
+}
+
+// Memory has bounds: what gives way is counted as what it was.
+TEST(RecorderOfFewObjects, WhatIsForgottenIsCountedAsWhatItIs) {
+  UserSymbols symbols;
+  Processes processes(symbols);
+  Recorder recorder(nullptr, symbols, processes, {.objects = 1});
+  Tables tables;
+  for (const uint8_t kind : {PK_SOFTIRQ, PK_USAGE})
+    for (uint64_t object = 1; object <= 2; ++object) {
+      pk_key key{};
+      key.served = PK_OBJECT | object;
+      key.served_kind = PK_SERVED_OBJECT;
+      key.kind = kind;
+      tables.counts.push_back({key, {1000, kind == PK_USAGE ? 100U : 1U}});
+    }
+  recorder.add(tables);
+  recorder.make_room();
+  EXPECT_EQ(recorder.forgotten().samples, 2U);
+  EXPECT_EQ(recorder.forgotten().uses, 200U);
 }
 
 }  // namespace
