@@ -72,13 +72,15 @@ TEST_F(ResourcesTest, AllOfACommand) {
 
 // Samples come in the middle of what hooks do: none of the two costs the other its stack.
 TEST_F(ResourcesTest, SamplesAndHooksBothKnowWhatIsMapped) {
-  const std::string many = "for i in $(seq 400); do ls / | sed s/a/b/ | sort; done >/dev/null";
+  const std::string times = in_guest() ? "30" : "400";
+  const std::string many =
+      "for i in $(seq " + times + "); do ls / | sed s/a/b/ | sort; done >/dev/null";
   const Finished done =
       run_pkprof({"record", "-q", "--resource", "all", "-F", "3989", "--budget", "100", "-o",
                   file(), "--", "bash", "-c", many + " & " + many + "; wait"});
   ASSERT_EQ(done.status, 0) << done.err;
   const Profile profile = must(read_profile(file()));
-  EXPECT_GT(profile.meta.samples_taken, 1000U) << "or few met a hook";
+  EXPECT_GT(profile.meta.samples_taken, in_guest() ? 300U : 1000U) << "or few met a hook";
   EXPECT_EQ(profile.meta.counters.at("mappings of processes not told"), 0U);
 }
 
