@@ -63,7 +63,7 @@ std::vector<std::string> describe(std::span<const CpuAbsence> absences, uint64_t
   for (const CpuAbsence& a : absences) {
     if (a.from >= until || (a.end == CpuAbsence::End::sampled && a.until <= from)) continue;
     Together& kind = a.end == CpuAbsence::End::sampled    ? sampled
-                     : a.end == CpuAbsence::End::left_out ? left_out
+                     : a.end == CpuAbsence::End::unopened ? left_out
                      : a.from <= from                     ? gone
                                                           : away;
     kind.add(a, from, until);

@@ -17,7 +17,7 @@ struct CpuAbsence {
   enum class End : uint8_t {
     sampled,   // it came (back), and has a clock again
     none,      // it is away; or it came back, and nobody opened its clock
-    left_out,  // it was offline at the start, came, and nobody opened its clock
+    unopened,  // it was offline at the start, came, and nobody opened its clock
   };
   uint32_t cpu = 0;
   uint64_t from = 0;   // ns, by the recording's clock

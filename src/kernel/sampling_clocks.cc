@@ -168,7 +168,7 @@ std::vector<std::string> SamplingClocks::absences(uint64_t from, uint64_t until)
     if (is_sampled(cpu))
       all.push_back({.cpu = cpu, .from = time_.at(c.clock.gone_since)});
     else if (c.clock.came != c.clock.opened)
-      all.push_back({.cpu = cpu, .end = CpuAbsence::End::left_out});
+      all.push_back({.cpu = cpu, .end = CpuAbsence::End::unopened});
   }
   return describe(all, from, until);
 }

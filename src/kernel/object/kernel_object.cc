@@ -46,8 +46,8 @@ bool is_for_calls(std::string_view program) {
 
 }  // namespace
 
-KernelObject::KernelObject(const KernelSideOptions& options)
-    : options(options), cpus(static_cast<uint32_t>(libbpf_num_possible_cpus())) {}
+KernelObject::KernelObject(const KernelSideOptions& wanted)
+    : options(wanted), cpus(static_cast<uint32_t>(libbpf_num_possible_cpus())) {}
 
 // Which hooks are wanted: for each need the first way that this kernel has and has not refused.
 void KernelObject::choose(const KernelFacts& facts) {

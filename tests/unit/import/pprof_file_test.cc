@@ -114,7 +114,7 @@ class Foreign {
   uint64_t next_ = 77;
 };
 
-Result<Profile> read(const std::string& bytes) {
+Result<Profile> read_bytes(const std::string& bytes) {
   return read_foreign_pprof(std::as_bytes(std::span(bytes)));
 }
 
@@ -136,7 +136,7 @@ TEST(PprofFile, OfOneProgramIsOneProcess) {
   const uint64_t main = file.location(program, 0x400456, {"main"});
   file.sample({inlined, main}, {3, 30'000});
   file.sample({main}, {250, 2'500'000});
-  const auto profile = read(file.bytes());
+  const auto profile = read_bytes(file.bytes());
   ASSERT_TRUE(profile) << profile.error().message;
   EXPECT_EQ(profile->meta.samples_taken, 253U);
   EXPECT_EQ(profile->meta.frequency_hz, 100U);
@@ -164,7 +164,7 @@ TEST(PprofFile, LabelsTellProcessesApart) {
   file.sample({place}, {50}, {{"pid", "99"}, {"comm", "two"}});
   file.sample({place}, {20}, {{"comm", "three"}});
   file.sample({place}, {10}, {{"comm", "four"}});
-  const auto profile = read(file.bytes());
+  const auto profile = read_bytes(file.bytes());
   ASSERT_TRUE(profile) << profile.error().message;
   const Ledger ledger = build_ledger(*profile);
   ASSERT_EQ(ledger.processes.size(), 4U);
@@ -189,7 +189,7 @@ TEST(PprofFile, InterruptsAreNotTheirBystanders) {
   file.sample({in_kernel("vfs_read"), in_kernel("__x64_sys_read"), in_kernel("do_syscall_64"),
                in_kernel("entry_SYSCALL_64_after_hwframe"), main},
               {10});
-  const auto profile = read(file.bytes());
+  const auto profile = read_bytes(file.bytes());
   ASSERT_TRUE(profile) << profile.error().message;
   EXPECT_EQ(time_of(*profile, "softirq:NET_RX"), 40'000'000U);
   EXPECT_EQ(time_of(*profile, "syscall:read"), 10'000'000U);
@@ -203,14 +203,14 @@ TEST(PprofFile, WhatIsNoCpuTimeIsSaid) {
   Foreign memory;
   memory.type("alloc_space", "bytes");
   memory.sample({}, {5});
-  const auto heap = read(memory.bytes());
+  const auto heap = read_bytes(memory.bytes());
   ASSERT_FALSE(heap);
   EXPECT_NE(heap.error().message.find("alloc_space (bytes)"), std::string::npos);
   Foreign nothing;
   nothing.type("cpu", "nanoseconds");
-  EXPECT_FALSE(read(nothing.bytes()));
-  EXPECT_FALSE(read(""));
-  EXPECT_FALSE(read("\n\x04"));
+  EXPECT_FALSE(read_bytes(nothing.bytes()));
+  EXPECT_FALSE(read_bytes(""));
+  EXPECT_FALSE(read_bytes("\n\x04"));
 }
 
 TEST(PprofFile, EventsAreTimeWhereTheyAreAClocks) {
@@ -219,7 +219,7 @@ TEST(PprofFile, EventsAreTimeWhereTheyAreAClocks) {
     clock.type(name, "count");
   const uint64_t place = clock.location(clock.mapping("/usr/bin/dd (deleted)"), 0x400123, {"f"});
   clock.sample({place}, {7, 70, 10, 50'000'000});
-  const auto time = read(clock.bytes());
+  const auto time = read_bytes(clock.bytes());
   ASSERT_TRUE(time) << time.error().message;
   EXPECT_EQ(time->meta.samples_taken, 10);
   EXPECT_EQ(time_of(*time, "user"), 50'000'000);
@@ -228,7 +228,7 @@ TEST(PprofFile, EventsAreTimeWhereTheyAreAClocks) {
   cycles.type("cycles:ppp_sample", "count");
   cycles.type("cycles:ppp_event", "count");
   cycles.sample({cycles.location(0, 1, {"f"})}, {50, 150'000'000});
-  const auto counted = read(cycles.bytes());
+  const auto counted = read_bytes(cycles.bytes());
   ASSERT_TRUE(counted) << counted.error().message;
   EXPECT_EQ(time_of(*counted, "user"), 50'000'000);
   EXPECT_EQ(counted->meta.frequency_hz, 0);
@@ -237,7 +237,7 @@ TEST(PprofFile, EventsAreTimeWhereTheyAreAClocks) {
   others.type("cpu-samples", "count");
   others.type("cpu-time", "nanoseconds");
   others.sample({others.location(0, 1, {"f"})}, {10, 100});
-  EXPECT_EQ(time_of(read(others.bytes()).value(), "user"), 100);
+  EXPECT_EQ(time_of(read_bytes(others.bytes()).value(), "user"), 100);
 }
 
 TEST(PprofFile, AProgramsOwnLabelsAreNoProcesses) {
@@ -246,7 +246,7 @@ TEST(PprofFile, AProgramsOwnLabelsAreNoProcesses) {
   const uint64_t place = file.location(0, 0x1000, {"work"});
   file.sample({place}, {100}, {{"process", "batch"}});
   file.sample({place}, {50}, {{"endpoint", "/a"}});
-  EXPECT_EQ(build_ledger(read(file.bytes()).value()).processes.size(), 1);
+  EXPECT_EQ(build_ledger(read_bytes(file.bytes()).value()).processes.size(), 1);
 }
 
 TEST(PprofFile, AVirtualMachinesKernelIsItsProcesssWork) {
@@ -256,7 +256,7 @@ TEST(PprofFile, AVirtualMachinesKernelIsItsProcesssWork) {
   file.sample({file.location(guest, 0xffffffff81100000, {"net_rx_action"}),
                file.location(guest, 0xffffffff81100001, {"handle_softirqs"})},
               {100}, {{"pid", "9"}, {"comm", "qemu"}});
-  EXPECT_EQ(time_of(read(file.bytes()).value(), "user"), 100);
+  EXPECT_EQ(time_of(read_bytes(file.bytes()).value(), "user"), 100);
 }
 
 TEST(PprofFile, DeepStacksAreCut) {
@@ -264,7 +264,7 @@ TEST(PprofFile, DeepStacksAreCut) {
   file.type("cpu", "nanoseconds");
   const uint64_t place = file.location(0, 0x1000, {"recurse"});
   file.sample(std::vector<uint64_t>(5000, place), {100});
-  const auto profile = read(file.bytes());
+  const auto profile = read_bytes(file.bytes());
   ASSERT_TRUE(profile) << profile.error().message;
   EXPECT_EQ(time_of(*profile, "user"), 100);
   EXPECT_NE(profile->meta.degraded[1].find("904 frames"), std::string::npos)
@@ -275,7 +275,7 @@ TEST(PprofFile, ADifferenceIsSaidToBeOne) {
   Foreign file;
   file.type("cpu", "nanoseconds");
   file.sample({file.location(0, 1, {"f"})}, {static_cast<uint64_t>(-5)});
-  const auto negative = read(file.bytes());
+  const auto negative = read_bytes(file.bytes());
   ASSERT_FALSE(negative);
   EXPECT_NE(negative.error().message.find("pkprof diff"), std::string::npos);
 }
@@ -283,7 +283,7 @@ TEST(PprofFile, ADifferenceIsSaidToBeOne) {
 TEST(PprofFile, OursAreNotImportedAgain) {
   const auto bytes = encode_pprof(test::small_machine());
   ASSERT_TRUE(bytes);
-  const auto again = read(*bytes);
+  const auto again = read_bytes(*bytes);
   ASSERT_FALSE(again);
   EXPECT_NE(again.error().message.find("pkprof report"), std::string::npos);
 }
@@ -312,7 +312,7 @@ TEST(PprofFile, WhatLeadsNowhereIsAnError) {
     Foreign file;
     file.type("cpu", "nanoseconds");
     change(file);
-    return read(file.bytes());
+    return read_bytes(file.bytes());
   };
   EXPECT_FALSE(broken([](Foreign& f) { f.sample({4711}, {1}); })) << "no such location";
   EXPECT_FALSE(broken([](Foreign& f) { f.sample({}, {1, 2}); })) << "two values of one type";

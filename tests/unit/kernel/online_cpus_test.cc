@@ -59,8 +59,8 @@ TEST(OnlineCpus, ThoseThatAreAway) {
 }
 
 TEST(OnlineCpus, ThoseThatNobodyTookIn) {
-  EXPECT_EQ(describe(std::vector<CpuAbsence>{{.cpu = 6, .end = End::left_out},
-                                             {.cpu = 7, .end = End::left_out}},
+  EXPECT_EQ(describe(std::vector<CpuAbsence>{{.cpu = 6, .end = End::unopened},
+                                             {.cpu = 7, .end = End::unopened}},
                      begin, end),
             Sentences{"CPUs 6-7 were offline at the start, came later, and are left out"});
 }
