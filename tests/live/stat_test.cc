@@ -217,23 +217,23 @@ TEST_F(StatTest, OtherResourcesLeaveTheLedgerAsItIs) {
   std::string line;
   while (std::getline(file, line) && !line.starts_with("{")) continue;
   const auto said = nlohmann::json::parse(line);
-  const auto json = nlohmann::json::parse(report.text);
+  const auto parsed = nlohmann::json::parse(report.text);
   const auto row_of = [&](const nlohmann::json& rows) {
     for (const auto& row : rows)
       if (row["who"].is_object() && row["who"]["pid"] == said["pid"]) return row;
     return nlohmann::json();
   };
-  const auto used = row_of(json["resources"]["disk"]["rows"]);
+  const auto used = row_of(parsed["resources"]["disk"]["rows"]);
   ASSERT_TRUE(used.is_object()) << report.text;
   double written = 0;  // the disk is on a file, which lies on another disk
   for (const auto& [device, ways] : used["devices"].items())
     if (device.starts_with("loop")) written += ways["write"]["bytes"].get<double>();
   const auto truth = said["bytes"].get<double>();
   EXPECT_NEAR(written, truth, 0.05 * truth);
-  const auto waited = row_of(json["waits"]);
+  const auto waited = row_of(parsed["waits"]);
   ASSERT_TRUE(waited.is_object()) << report.text;
   EXPECT_GT(waited["kinds"]["disk"].get<uint64_t>(), 1'000'000U) << waited.dump();
-  EXPECT_TRUE(json["resources"].contains("memory"));
+  EXPECT_TRUE(parsed["resources"].contains("memory"));
 }
 
 TEST_F(StatTest, ResourcesAreTablesBelowTheLedger) {
