@@ -30,13 +30,19 @@ class Signals {
     bool stop = false;
     signalfd_siginfo info{};
     while (read(fd_.get(), &info, sizeof(info)) == sizeof(info))
-      if (info.ssi_signo != SIGCHLD) stop = true;
+      if (info.ssi_signo != SIGCHLD) {
+        stop = true;
+        last_ = static_cast<int>(info.ssi_signo);
+      }
     return stop;
   }
+  // The last one that did; 0: none.
+  [[nodiscard]] int last() const { return last_; }
 
  private:
   sigset_t old_{};
   Fd fd_;
+  int last_ = 0;
 };
 
 }  // namespace pkprof

@@ -31,6 +31,7 @@ void add_serve(ArgParser& parser, CommandLine& line);
 void add_diff(ArgParser& parser, CommandLine& line);
 void add_stat(ArgParser& parser, CommandLine& line);
 void add_top(ArgParser& parser, CommandLine& line);
+void add_agent(ArgParser& parser, CommandLine& line);
 void add_calls(ArgParser& parser, CommandLine& line);
 void add_debox(ArgParser& parser, CommandLine& line);
 void add_hist(ArgParser& parser, CommandLine& line);

@@ -294,6 +294,7 @@ Result<Recording> Session::run() {
   auto profile = gathering_.finish();
   if (!profile) return std::unexpected(profile.error());
   recording.profile = std::move(*profile);
+  recording.signal = signals_.last();
   if (child) recording.command_status = child->ended() ? child->status() : 0;
   return recording;
 }

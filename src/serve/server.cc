@@ -1,48 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP by libevent. Anyone on the machine can connect, so a connection that has not shown the token
-// has some seconds, and a place that it loses to who comes later: whoever has the token gets the
-// page, however many others there are.
+// HTTP by libevent. Whoever has the token gets the page, however many others connect.
 #include "serve/server.h"
 
 #include <arpa/inet.h>
 #include <event2/buffer.h>
-#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <list>
 #include <memory>
+#include <optional>
 #include <string_view>
-#include <vector>
+
+#include "serve/connections.h"
 
 namespace pkprof {
 namespace {
-
-constexpr int idle_seconds = 10;
-constexpr timeval second{.tv_sec = 1, .tv_usec = 0};
-constexpr uint64_t patience = 10;  // ticks, until the token is shown
-constexpr rlim_t most_connections = 256;
-constexpr ev_ssize_t most_header_bytes = 8192;
-
-template <auto Free>
-struct Freed {
-  template <typename T>
-  void operator()(T* what) const {
-    Free(what);
-  }
-};
-using Base = std::unique_ptr<event_base, Freed<event_base_free>>;
-using Http = std::unique_ptr<evhttp, Freed<evhttp_free>>;
-using Event = std::unique_ptr<event, Freed<event_free>>;
 
 Result<std::string> new_token() {
   std::array<unsigned char, 16> random{};
@@ -66,13 +45,6 @@ bool is_same(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-// Half of the descriptors that there may be, at most: files are read, too.
-size_t room_for_connections() {
-  rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files)) return most_connections;
-  return std::clamp<rlim_t>(files.rlim_cur / 2, 1, most_connections);
-}
-
 class Server {
  public:
   explicit Server(const Served& served) : served_(served) {}
@@ -87,21 +59,8 @@ class Server {
     if (!http_) return fail("serving: out of memory");
     // Where there are no descriptors, all that could be said is said once for each that waits.
     event_set_log_callback([](int, const char*) {});
-    have_begun_.reset(event_new(
-        base_.get(), -1, 0,
-        [](evutil_socket_t, short, void* self) { static_cast<Server*>(self)->note_begun(); },
-        this));
-    second_.reset(event_new(
-        base_.get(), -1, EV_PERSIST,
-        [](evutil_socket_t, short, void* self) { static_cast<Server*>(self)->tick(); }, this));
-    event_add(second_.get(), &second);
-    evhttp_set_bevcb(
-        http_.get(), [](event_base*, void* self) { return static_cast<Server*>(self)->begin(); },
-        this);
-    evhttp_set_allowed_methods(http_.get(), EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
-    evhttp_set_timeout(http_.get(), idle_seconds);
-    evhttp_set_max_headers_size(http_.get(), most_header_bytes);
-    evhttp_set_max_body_size(http_.get(), 0);
+    connections_.emplace(base_.get(), http_.get());
+    limit_requests(http_.get());
     evhttp_set_gencb(
         http_.get(),
         [](evhttp_request* request, void* self) { static_cast<Server*>(self)->answer(request); },
@@ -124,73 +83,6 @@ class Server {
   }
 
  private:
-  struct Connection {
-    int fd;
-    ino_t inode;
-    uint64_t since;  // in ticks
-    bool allowed = false;
-  };
-
-  // For each connection, before it has a socket. It has when libevent comes back to its loop, and
-  // nothing of it has happened by then.
-  bufferevent* begin() {
-    bufferevent* connection = bufferevent_socket_new(base_.get(), -1, BEV_OPT_CLOSE_ON_FREE);
-    if (!connection) return nullptr;
-    begun_.push_back(connection);
-    event_active(have_begun_.get(), EV_TIMEOUT, 0);
-    return connection;
-  }
-
-  void note_begun() {
-    for (bufferevent* connection : begun_) {
-      make_room();
-      struct stat about{};
-      const int fd = bufferevent_getfd(connection);
-      if (fd >= 0 && fstat(fd, &about) == 0)
-        connections_.push_back({.fd = fd, .inode = about.st_ino, .since = ticks_});
-    }
-    begun_.clear();
-  }
-
-  // libevent tells nobody of the end of a connection that asked for nothing.
-  static bool is_gone(const Connection& c) {
-    struct stat about{};
-    return fstat(c.fd, &about) != 0 || about.st_ino != c.inode;
-  }
-
-  // What is left is libevent's, which reads that there is no more.
-  static void end(const Connection& c) {
-    if (!is_gone(c)) shutdown(c.fd, SHUT_RDWR);
-  }
-
-  // Who has waited longest without the token goes.
-  void make_room() {
-    if (connections_.size() < room_) return;
-    connections_.remove_if(is_gone);
-    if (connections_.size() < room_) return;
-    const auto oldest = std::ranges::find(connections_, false, &Connection::allowed);
-    if (oldest == connections_.end()) return;
-    end(*oldest);
-    connections_.erase(oldest);
-  }
-
-  // A request that comes byte by byte has no more time than another.
-  void tick() {
-    ++ticks_;
-    connections_.remove_if([this](const Connection& c) {
-      const bool is_late = !c.allowed && ticks_ - c.since > patience;
-      if (is_late) end(c);
-      return is_late || is_gone(c);
-    });
-  }
-
-  // From here on it has the time that its page takes.
-  void allow(evhttp_request* request) {
-    const int fd = bufferevent_getfd(
-        evhttp_connection_get_bufferevent(evhttp_request_get_connection(request)));
-    for (Connection& c : connections_) c.allowed = c.allowed || c.fd == fd;
-  }
-
   Result<uint16_t> listen() {
     const auto* socket = evhttp_bind_socket_with_handle(http_.get(), "127.0.0.1", served_.port);
     if (!socket)
@@ -225,7 +117,7 @@ class Server {
     if (!is_allowed(request))
       return reply(request, 403, "text/plain",
                    "Not without the token: open the address that pkprof serve printed.\n");
-    allow(request);
+    connections_->allow(request);
     const char* path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
     if (path && std::string_view(path) != "/")
       return reply(request, 404, "text/plain", "There is only one page.\n");
@@ -256,15 +148,10 @@ class Server {
   }
 
   const Served& served_;
-  const size_t room_ = room_for_connections();
   std::string token_;
-  uint64_t ticks_ = 0;                 // seconds
-  std::vector<bufferevent*> begun_;    // in this turn of the loop
-  std::list<Connection> connections_;  // the oldest first
-  Base base_;
-  Http http_;
-  Event have_begun_;
-  Event second_;
+  EventBase base_;
+  HttpServer http_;
+  std::optional<Connections> connections_;
   std::array<Event, 2> ends_;
 };
 

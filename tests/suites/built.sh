@@ -6,7 +6,7 @@
 # One process for half of them: to start one for each takes longer than they do.
 suite_unit() {
   local program part status pids
-  for program in unit_tests symbol_tests; do
+  for program in unit_tests symbol_tests agent_tests; do
     rm -f "$results/$program".*json
     status=0 pids=()
     for part in 0 1; do

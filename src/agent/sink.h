@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where cuts go.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "agent/config.h"
+#include "base/result.h"
+
+namespace pkprof {
+
+// What a cut is known by, with the profile itself: a file of the spool.
+struct CutFile {
+  std::string path;
+  std::string host;
+  const std::map<std::string, std::string>& labels;
+};
+
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // Takes a copy. Whoever calls tries again after an error, with the same cut, also after the sink
+  // had taken it and could not say so.
+  virtual Result<> put(const CutFile& cut) = 0;
+};
+
+// Nothing is asked of what is behind it before the first cut.
+[[nodiscard]] std::unique_ptr<Sink> make_sink(const SinkConfig& config);
+
+}  // namespace pkprof
