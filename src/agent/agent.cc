@@ -62,6 +62,15 @@ void keep_memory_small() {
   mallopt(M_TRIM_THRESHOLD, 128 << 10);
 }
 
+// Threads have the mask of whoever began them. None is to be ended by what ends a recording, also
+// between two.
+void leave_signals_to_the_recording() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
 // What one configuration asks for.
 class Agent {
  public:
@@ -161,6 +170,7 @@ Result<bool> run_one(const AgentOptions& options, Figures& figures) {
 
 Result<> run_agent(AgentOptions options) {
   keep_memory_small();
+  leave_signals_to_the_recording();
   auto figures = figures_for(options.config);
   for (;;) {
     const auto again = run_one(options, *figures);
