@@ -41,8 +41,8 @@ bool Delivery::send_oldest() {
   const auto path = spool_.oldest(options_.sink);
   if (!path) return true;
   const Result<> sent = sink_->put({*path, options_.host, options_.labels});
-  if (sent) spool_.remove(options_.sink, *path);
   const std::lock_guard lock(mutex_);
+  if (sent) spool_.remove(options_.sink, *path);
   const bool was_failing = std::exchange(figures_.failing, !sent);
   if (sent) {
     ++figures_.sent;
