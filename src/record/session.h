@@ -13,7 +13,7 @@ namespace pkprof {
 struct Recording {
   Profile profile;
   int command_status = 0;
-  int signal = 0;  // that ended it; 0: none did
+  int signal = 0;             // that ended it; 0: none did
   std::string command_error;  // why the command could not be executed; there is no profile then
 };
 

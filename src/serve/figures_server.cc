@@ -3,8 +3,8 @@
 
 #include <event2/buffer.h>
 #include <event2/http.h>
-#include <event2/thread.h>
 #include <netinet/in.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <optional>
@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/fd.h"
 #include "serve/connections.h"
 
 namespace pkprof {
@@ -22,14 +23,13 @@ class Server : public FiguresServer {
   explicit Server(std::function<std::string()> text) : text_(std::move(text)) {}
   ~Server() override {
     if (!thread_.joinable()) return;
-    event_active(end_.get(), EV_TIMEOUT, 0);
+    eventfd_write(is_to_end_.get(), 1);
     thread_.join();
   }
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
   Result<> listen(const std::string& address, uint16_t port) {
-    evthread_use_pthreads();
     base_.reset(event_base_new());
     if (base_) http_.reset(evhttp_new(base_.get()));
     if (!http_) return fail("serving: libevent has no means to wait here");
@@ -50,11 +50,12 @@ class Server : public FiguresServer {
         ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
                                           : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
     end_.reset(event_new(
-        base_.get(), -1, 0,
+        base_.get(), is_to_end_.get(), EV_READ,
         [](evutil_socket_t, short, void* base) {
           event_base_loopbreak(static_cast<event_base*>(base));
         },
         base_.get()));
+    event_add(end_.get(), nullptr);
     thread_ = std::thread([base = base_.get()] { event_base_dispatch(base); });
     return {};
   }
@@ -83,6 +84,7 @@ class Server : public FiguresServer {
   EventBase base_;
   HttpServer http_;
   std::optional<Connections> connections_;
+  const Fd is_to_end_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   Event end_;
   std::thread thread_;
 };
