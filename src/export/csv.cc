@@ -47,8 +47,8 @@ std::string field(std::string_view raw) {
 // pid, name, executable, cgroup
 std::string party(const Label& label) {
   if (label.kind != LabelKind::process) return "," + field(label.name()) + ",,";
-  return label.pid_text() + "," + field(label.comm) + "," + field(label.exe) + "," +
-         field(label.cgroup);
+  return label.pid_text() + "," + field(label.host_prefix() + label.comm) + "," + field(label.exe) +
+         "," + field(label.cgroup);
 }
 
 }  // namespace

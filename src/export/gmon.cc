@@ -174,7 +174,8 @@ Result<> GmonExport::process(uint32_t number) {
   const GmonPart& part = parts_[number];
   const Label& label = profile_.labels()[part.label];
   const std::string id = part.kind == LabelKind::remote ? "remote" : label.pid_text();
-  const std::string comm = "." + for_file_name(label.comm);
+  const std::string comm =
+      "." + (label.host.empty() ? "" : for_file_name(label.host) + ".") + for_file_name(label.comm);
   std::string name = comm;  // what stands behind the id
   for (int i = 2; !used_.insert(id + name).second; ++i) name = comm + "." + std::to_string(i);
 

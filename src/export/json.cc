@@ -40,6 +40,7 @@ Json label_to_json(const Label& label) {
     to["comm"] = label.comm;
     to["exe"] = label.exe;
     to["cgroup"] = label.cgroup;
+    if (!label.host.empty()) to["host"] = label.host;
   }
   if (!label.reason.empty()) to["reason"] = label.reason;
   return to;

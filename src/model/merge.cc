@@ -7,9 +7,12 @@ namespace pkprof {
 namespace {
 
 void merge_meta(Meta& before, const Meta& later) {
+  const bool is_product = before.all_cpu_ns == 0 && later.all_cpu_ns == 0;
+  const uint64_t all_cpu_ns = is_product ? 0 : before.cpu_ns() + later.cpu_ns();
   before.frequency_hz = later.frequency_hz;
   if (before.command.empty()) before.command = later.command;
   before.start_unix_ns = std::min(before.start_unix_ns, later.start_unix_ns);
+  before.all_cpu_ns = all_cpu_ns;
   before.duration_ns += later.duration_ns;
   before.paused_ns += later.paused_ns;
   before.samples_taken += later.samples_taken;

@@ -105,7 +105,7 @@ bool is_working(LabelKind kind) {
 std::string Label::name() const {
   switch (kind) {
     case LabelKind::process:
-      return comm + ":" + pid_text();
+      return host_prefix() + comm + ":" + pid_text();
     case LabelKind::kernel:
       return "KERNEL";
     case LabelKind::idle:
@@ -120,6 +120,10 @@ std::string Label::name() const {
       return reason.empty() ? "REMOTE" : reason;
   }
   return "?";
+}
+
+std::string Label::host_prefix() const {
+  return host.empty() ? "" : host + "/";
 }
 
 std::string number_text(uint32_t number) {
@@ -160,13 +164,13 @@ Profile::Profile() {
 }
 
 LabelId Profile::label(const Label& label) {
-  const uint64_t hash =
-      hash_words(hash_seed(), {static_cast<uint64_t>(label.kind), label.pid, label.start_ns,
-                               hash_bytes(hash_seed(), label.reason)});
+  const uint64_t hash = hash_words(
+      hash_seed(), {static_cast<uint64_t>(label.kind), label.pid, label.start_ns,
+                    hash_bytes(hash_seed(), label.reason), hash_bytes(hash_seed(), label.host)});
   const uint32_t found = label_index_.find(hash, [&](uint32_t i) {
     const Label& have = labels_[i];
     return have.kind == label.kind && have.pid == label.pid && have.start_ns == label.start_ns &&
-           have.reason == label.reason;
+           have.reason == label.reason && have.host == label.host;
   });
   if (found == IndexTable::none) {
     labels_.push_back(label);

@@ -52,8 +52,9 @@ constexpr uint32_t outside_pid = 1U << 28;
 // "1234", or "host:1234"; of a process or a thread.
 [[nodiscard]] std::string number_text(uint32_t number);
 
-// Who ran or who was served. For `process`, identity is {pid, start_ns}; comm, exe and cgroup are
-// as first seen, since the process may be gone. Kernel threads are processes with `kthread` set.
+// Who ran or who was served. For `process`, identity is {host, pid, start_ns}; comm, exe and cgroup
+// are as first seen, since the process may be gone. Kernel threads are processes with `kthread`
+// set.
 struct Label {
   LabelKind kind = LabelKind::kernel;
   // Thread group id; 0 unless kind is process, and for all ended processes of a program together.
@@ -67,12 +68,16 @@ struct Label {
   std::string exe;         // path, empty when it could not be had
   std::string cgroup;      // path below the cgroup v2 mount, empty when it could not be had
   Container container;     // as found while recording; see container_of()
+  // The machine of the process, in a profile of several machines; else "", and Meta::host says it.
+  std::string host;
   // For unclaimed: dropped, forwarded, expired, lost, untracked, ... For remote, a client of a
   // server here: its address.
   std::string reason;
-  // "nginx:1234", "KERNEL", "IDLE", "OTHER", "STEAL", "UNCLAIMED:dropped", "192.0.2.7". Not cleaned
-  // for any output.
+  // "nginx:1234", "web1/nginx:1234" with a host, "KERNEL", "IDLE", "OTHER", "STEAL",
+  // "UNCLAIMED:dropped", "192.0.2.7". Not cleaned for any output.
   [[nodiscard]] std::string name() const;
+  // "web1/", or "" without a host: what stands in front of the process's name.
+  [[nodiscard]] std::string host_prefix() const;
   // "1234"; "ended" for several together; "-" for one that is not known; "host:1234" for one
   // outside the recorder's namespace.
   [[nodiscard]] std::string pid_text() const;
@@ -196,11 +201,14 @@ struct SampleValue {
 // What is true of the whole recording.
 struct Meta {
   std::string kernel;   // uname -r
-  std::string host;     // nodename
+  std::string host;     // nodename; of several machines a list
   std::string command;  // of `record -- CMD`, empty otherwise
   uint32_t cpus = 0;
   uint64_t start_unix_ns = 0;  // wall-clock time of the start
   uint64_t duration_ns = 0;
+  // All CPU time, where it is not cpus x duration_ns: machines that were recorded for different
+  // times. 0 where it is.
+  uint64_t all_cpu_ns = 0;
   uint64_t paused_ns = 0;     // not in it: time between its pieces, where it was paused
   uint64_t frequency_hz = 0;  // of the sampling clock
   uint64_t samples_taken = 0;
@@ -219,6 +227,7 @@ struct Meta {
   // Samples by how their stacks of user code ended: whole_stack, or why they were cut. None where
   // that was not recorded.
   std::map<std::string, uint64_t> user_stacks;
+  [[nodiscard]] uint64_t cpu_ns() const { return all_cpu_ns ? all_cpu_ns : cpus * duration_ns; }
   bool operator==(const Meta&) const = default;
 };
 inline constexpr const char* whole_stack = "whole";
@@ -253,8 +262,8 @@ class Profile {
   using Requests = std::map<std::pair<LabelId, ClientId>, uint64_t>;
   Requests requests;
 
-  // Interned by (kind, pid, start_ns, reason). The rest of a label is as first given, but what
-  // was empty then is filled in when it comes later.
+  // Interned by (kind, host, pid, start_ns, reason). The rest of a label is as first given, but
+  // what was empty then is filled in when it comes later.
   LabelId label(const Label& label);
   ClientId client(const Client& client);
   WakeupId wakeup(const Wakeup& wakeup);
@@ -290,7 +299,7 @@ class Profile {
   [[nodiscard]] const ThreadNames& thread_names() const { return thread_names_; }
 
   // cpus x duration: what rule 1 (the ledger sums) is checked against.
-  [[nodiscard]] uint64_t cpu_ns() const { return meta.cpus * meta.duration_ns; }
+  [[nodiscard]] uint64_t cpu_ns() const { return meta.cpu_ns(); }
 
  private:
   std::vector<Label> labels_;

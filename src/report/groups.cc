@@ -12,7 +12,7 @@ namespace {
 constexpr GroupId no_group = UINT32_MAX;
 
 constexpr std::array<std::string_view, every_by.size()> by_names = {
-    "pid", "thread", "comm", "exe", "cgroup", "container", "unit", "client"};
+    "pid", "thread", "comm", "exe", "cgroup", "container", "unit", "host", "client"};
 
 constexpr std::array<std::string_view, 7> kind_names = {
     "special", "member", "any thread", "kernel threads", "none", "unknown", "other machines"};
@@ -32,7 +32,9 @@ Place place(std::string name, GroupKind otherwise) {
   return {GroupKind::member, std::move(name)};
 }
 
-Place place_of(const Label& label, By by) {
+Place place_of(const Profile& profile, const Label& label, By by) {
+  if (by == By::host && label.kind == LabelKind::process)
+    return place(label.host.empty() ? profile.meta.host : label.host, GroupKind::unknown);
   if (by == By::comm) {
     if (label.kthread) return {GroupKind::member, family_of(label.comm)};
     return place(label.comm, GroupKind::unknown);
@@ -125,7 +127,7 @@ GroupId Groups::group_of_process(LabelId id, uint32_t thread) {
     by_thread_.insert(hash, group);
     return group;
   }
-  Place where = place_of(label, by_);
+  Place where = place_of(profile_, label, by_);
   const std::string key = key_of(label, by_, where);
   const uint64_t hash =
       hash_words(hash_seed(), {static_cast<uint64_t>(where.kind), hash_bytes(hash_seed(), key)});
@@ -163,7 +165,8 @@ std::string group_title(const Profile& profile, By by, const Group& group) {
   }
   if (by != By::pid && by != By::thread) return group.name;
   if (label.kind == LabelKind::remote) return label.name();
-  return (group.name.empty() ? label.comm : group.name) + "[" + id_text(profile, by, group) + "]";
+  return label.host_prefix() + (group.name.empty() ? label.comm : group.name) + "[" +
+         id_text(profile, by, group) + "]";
 }
 
 std::string id_text(const Profile& profile, By by, const Group& group) {
@@ -177,6 +180,11 @@ std::string id_text(const Profile& profile, By by, const Group& group) {
 bool is_selected(const Label& label, std::span<const uint32_t> pids) {
   if (pids.empty()) return label.kind == LabelKind::process || label.kind == LabelKind::remote;
   return label.kind == LabelKind::process && std::ranges::find(pids, label.pid) != pids.end();
+}
+
+bool has_hosts(const Profile& profile) {
+  return std::ranges::any_of(profile.labels(),
+                             [](const Label& label) { return !label.host.empty(); });
 }
 
 bool has_threads(const Profile& profile) {

@@ -17,9 +17,9 @@
 namespace pkprof {
 
 // `client` is of reports alone, which see to it first: charge_as_asked().
-enum class By : uint8_t { pid = 0, thread, comm, exe, cgroup, container, unit, client };
-inline constexpr std::array every_by = {By::pid,    By::thread,    By::comm, By::exe,
-                                        By::cgroup, By::container, By::unit, By::client};
+enum class By : uint8_t { pid = 0, thread, comm, exe, cgroup, container, unit, host, client };
+inline constexpr std::array every_by = {By::pid,       By::thread, By::comm, By::exe,   By::cgroup,
+                                        By::container, By::unit,   By::host, By::client};
 [[nodiscard]] std::string_view to_string(By by);
 [[nodiscard]] std::optional<By> by_from_string(std::string_view name);
 
@@ -80,7 +80,7 @@ class Groups {
 };
 
 // For whoever reads: "nginx[812]", "nginx[812/815]", "nginx[812/-]", "/system.slice/x",
-// "(no container)", "IDLE". Not cleaned.
+// "(no container)", "IDLE", "web1/nginx[812]" where there are several hosts. Not cleaned.
 // The numbers of a process's or a thread's group: "1234", "1234/1235".
 [[nodiscard]] std::string id_text(const Profile& profile, By by, const Group& group);
 [[nodiscard]] std::string group_title(const Profile& profile, By by, const Group& group);
@@ -88,6 +88,9 @@ class Groups {
 // Whether a label is to be shown as a row: one of the processes `pids` or, when there are none, any
 // process, and a client on another machine.
 [[nodiscard]] bool is_selected(const Label& label, std::span<const uint32_t> pids);
+
+// Whether it is of several machines.
+[[nodiscard]] bool has_hosts(const Profile& profile);
 
 // Whether any sample says which thread ran.
 [[nodiscard]] bool has_threads(const Profile& profile);

@@ -19,7 +19,7 @@ Json party_json(const Profile& profile, By by, const Group& group) {
     return group.label == left_out ? "OTHER" : profile.labels()[group.label].name();
   const Label& label = profile.labels()[group.label];
   if (by == By::pid && label.kind == LabelKind::process)
-    return {{"pid", label.pid}, {"comm", label.comm}};
+    return {{"pid", label.pid}, {"comm", label.host_prefix() + label.comm}};
   return group_title(profile, by, group);
 }
 

@@ -56,6 +56,7 @@ Json process_to_json(const Profile& profile, const Ledger& ledger, const LedgerR
   const Label& label = profile.labels()[row.label];
   Json to = {
       {"pid", label.pid}, {"comm", label.comm}, {"exe", label.exe}, {"cgroup", label.cgroup}};
+  if (!label.host.empty()) to["host"] = label.host;
   if (!label.first_comm.empty() && label.first_comm != label.comm)
     to["first_comm"] = label.first_comm;
   if (label.kind == LabelKind::remote) to["address"] = label.name();

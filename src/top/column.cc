@@ -33,6 +33,7 @@ std::string_view title_of(Column column, By by) {
   if (column == Column::name && by == By::container) return "CONTAINER";
   if (column == Column::name && by == By::unit) return "UNIT";
   if (column == Column::name && by == By::exe) return "EXE";
+  if (column == Column::name && by == By::host) return "HOST";
   return titles[static_cast<size_t>(column)];
 }
 

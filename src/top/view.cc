@@ -145,6 +145,7 @@ View::Ask View::press_text(const std::string& text) {
       // Threads have a key of their own, since they are to be recorded.
       auto next = static_cast<size_t>(by_client_ ? By::client : table_options_.by) + 1;
       if (next < every_by.size() && every_by[next] == By::thread && !options_.threads) ++next;
+      if (next < every_by.size() && every_by[next] == By::host) ++next;  // it is this one
       if (next < every_by.size() && every_by[next] == By::client && !has_clients()) ++next;
       group_by(every_by[next % every_by.size()]);
       break;

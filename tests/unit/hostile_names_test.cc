@@ -73,7 +73,8 @@ Profile profile_of(const std::string& name) {
                        .comm = called,
                        .exe = called,
                        .cgroup = called,
-                       .container = {called, called, called, called, called, called, called}});
+                       .container = {called, called, called, called, called, called, called},
+                       .host = name});
     profile.name_thread(id, pid, called);
     return id;
   };

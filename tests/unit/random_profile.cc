@@ -9,14 +9,19 @@ namespace {
 
 using namespace std::literals;
 
-std::string random_text(std::mt19937_64& random) {
+struct Random : std::mt19937_64 {
+  using std::mt19937_64::mt19937_64;
+  bool of_hosts = true;
+};
+
+std::string random_text(Random& random) {
   constexpr std::string_view bytes = "ab/\\x0f41\x1b\n\"<\xff\xc3\xa9\xe2\x80\xae\0:#"sv;
   std::string text;
   for (size_t length = random() % 12; length > 0; --length) text += bytes[random() % bytes.size()];
   return text;
 }
 
-Container random_container(std::mt19937_64& random) {
+Container random_container(Random& random) {
   if (random() % 3 == 0) return {};
   return {.id = random_text(random),
           .runtime = random_text(random),
@@ -27,7 +32,7 @@ Container random_container(std::mt19937_64& random) {
           .pod_uid = random_text(random)};
 }
 
-LabelId random_label(Profile& profile, std::mt19937_64& random) {
+LabelId random_label(Profile& profile, Random& random) {
   return profile.label({.kind = static_cast<LabelKind>(random() % label_kind_count),
                         .pid = static_cast<uint32_t>(random() % 8),
                         .start_ns = random() % 3,
@@ -37,10 +42,11 @@ LabelId random_label(Profile& profile, std::mt19937_64& random) {
                         .exe = random_text(random),
                         .cgroup = random_text(random),
                         .container = random_container(random),
+                        .host = random.of_hosts && random() % 4 == 0 ? random_text(random) : "",
                         .reason = random() % 4 == 0 ? random_text(random) : ""});
 }
 
-FrameId random_frame(Profile& profile, std::mt19937_64& random) {
+FrameId random_frame(Profile& profile, Random& random) {
   Frame frame{.kind = static_cast<FrameKind>(random() % 3)};
   if (random() % 3 != 0)
     frame.mapping = profile.mapping({random() % 4, random(), random(), random_text(random), "ab",
@@ -52,7 +58,7 @@ FrameId random_frame(Profile& profile, std::mt19937_64& random) {
   return profile.frame(frame);
 }
 
-ClientId random_client(Profile& profile, std::mt19937_64& random) {
+ClientId random_client(Profile& profile, Random& random) {
   if (random() % 2 == 0) return 0;
   Client client{.label = random_label(profile, random),
                 .rule = static_cast<ClientRule>(1 + random() % (client_rule_count - 1))};
@@ -65,7 +71,7 @@ ClientId random_client(Profile& profile, std::mt19937_64& random) {
   return profile.client(client);
 }
 
-WakeupId random_wakeup(Profile& profile, std::mt19937_64& random) {
+WakeupId random_wakeup(Profile& profile, Random& random) {
   if (random() % 2 == 0) return 0;
   Wakeup wakeup{.label = random_label(profile, random)};
   for (size_t i = random() % 4; i > 0; --i) wakeup.before.push_back(random_label(profile, random));
@@ -75,7 +81,7 @@ WakeupId random_wakeup(Profile& profile, std::mt19937_64& random) {
   return profile.wakeup(wakeup);
 }
 
-void add_wait(Profile& profile, std::mt19937_64& random) {
+void add_wait(Profile& profile, Random& random) {
   const std::vector<FrameId> frames(1, random_frame(profile, random));
   profile.add({.ran_on = random_label(profile, random),
                .served = random_label(profile, random),
@@ -88,8 +94,9 @@ void add_wait(Profile& profile, std::mt19937_64& random) {
 
 }  // namespace
 
-Profile random_profile(uint64_t seed, size_t samples) {
-  std::mt19937_64 random(seed);
+Profile random_profile(uint64_t seed, size_t samples, bool of_hosts) {
+  Random random(seed);
+  random.of_hosts = of_hosts;
   Profile profile;
   profile.meta = {.kernel = random_text(random),
                   .host = random_text(random),
@@ -97,6 +104,7 @@ Profile random_profile(uint64_t seed, size_t samples) {
                   .cpus = static_cast<uint32_t>(random() % 512),
                   .start_unix_ns = random() >> 1,
                   .duration_ns = random() >> 12,
+                  .all_cpu_ns = random() % 2 == 0 ? random() >> 1 : 0,
                   .paused_ns = random() >> 12,
                   .frequency_hz = random() % 10000,
                   .samples_taken = random(),
@@ -145,7 +153,7 @@ std::vector<std::string> described(const Profile& profile) {
            std::to_string(label.start_ns) + "|" + std::to_string(label.kthread) + "|" +
            std::to_string(label.parent_pid) + "|" + label.comm + "|" + label.exe + "|" +
            label.cgroup + "|" + label.reason + "|" + c.id + "|" + c.runtime + "|" + c.name + "|" +
-           c.image + "|" + c.pod + "|" + c.pod_namespace + "|" + c.pod_uid;
+           label.host + "|" + c.image + "|" + c.pod + "|" + c.pod_namespace + "|" + c.pod_uid;
   };
   for (const Label& label : profile.labels()) lines.push_back(text_of(label));
   for (const auto& [thread, name] : profile.thread_names())

@@ -11,8 +11,9 @@
 
 namespace pkprof::test {
 
-// Any profile at all, the same for the same seed: hostile strings, odd frames, deep stacks.
-[[nodiscard]] Profile random_profile(uint64_t seed, size_t samples);
+// Any profile at all, the same for the same seed: hostile strings, odd frames, deep stacks. With
+// `of_hosts` some of its processes are of other machines.
+[[nodiscard]] Profile random_profile(uint64_t seed, size_t samples, bool of_hosts = true);
 
 // Everything in a profile that does not depend on the order of its tables.
 [[nodiscard]] std::vector<std::string> described(const Profile& profile);

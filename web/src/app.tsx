@@ -27,6 +27,7 @@ const groupings: Record<string, string> = {
   cgroup: "control group",
   container: "container",
   unit: "systemd unit",
+  host: "host",
   client: "client",
 };
 

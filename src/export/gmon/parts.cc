@@ -221,7 +221,7 @@ std::string PartsMaker::whose_of(uint32_t scope) const {
   }
   const Group group{.kind = GroupKind::member, .label = scope - first_process};
   const Label& label = profile_.labels()[group.label];
-  if (label.pid != 0) return label.pid_text();
+  if (label.pid != 0) return clean(label.host_prefix()) + label.pid_text();
   return clean(group_title(profile_, By::pid, group)) + " ";
 }
 

@@ -74,6 +74,7 @@ Json label_to_json(const Label& label, const std::string& name) {
   if (label.first_comm != label.comm) put(to, "first_comm", label.first_comm);
   put(to, "exe", label.exe);
   put(to, "cgroup", label.cgroup);
+  put(to, "host", label.host);
   for (const auto& [key, member] : container_keys) put(to, key, label.container.*member);
   put(to, "reason", label.reason);
   return to;
@@ -100,6 +101,7 @@ Label label_from_json(const Json& from) {
                .exe = get_text(from, "exe"),
                .cgroup = get_text(from, "cgroup"),
                .container = std::move(container),
+               .host = get_text(from, "host"),
                .reason = get_text(from, "reason")};
 }
 
@@ -108,6 +110,7 @@ void meta_to_json(const Meta& meta, Json& to) {
   put(to, "host", meta.host);
   put(to, "command", meta.command);
   put(to, "cpus", meta.cpus);
+  put(to, "all_cpu_ns", meta.all_cpu_ns);
   put(to, "paused_ns", meta.paused_ns);
   put(to, "frequency_hz", meta.frequency_hz);
   put(to, "samples_taken", meta.samples_taken);
@@ -146,6 +149,7 @@ Meta meta_from_json(const Json& from) {
             .host = get_text(from, "host"),
             .command = get_text(from, "command"),
             .cpus = static_cast<uint32_t>(get_number(from, "cpus", max_cpus)),
+            .all_cpu_ns = get_number(from, "all_cpu_ns", INT64_MAX),
             .paused_ns = get_number(from, "paused_ns"),
             .frequency_hz = get_number(from, "frequency_hz"),
             .samples_taken = get_number(from, "samples_taken"),

@@ -95,8 +95,9 @@ class Encoder {
   std::vector<int64_t> label_ids_;
   std::vector<int64_t> cgroup_ids_;
   std::vector<int64_t> container_ids_;
+  std::vector<int64_t> host_ids_;
   std::array<int64_t, basis_count> basis_ids_{};
-  int64_t ran_on_ = 0, served_ = 0, source_ = 0, basis_ = 0, cgroup_ = 0, container_ = 0;
+  int64_t ran_on_ = 0, served_ = 0, source_ = 0, basis_ = 0, cgroup_ = 0, container_ = 0, host_ = 0;
   int64_t thread_ = 0, served_thread_ = 0;
   int64_t wakeup_ = 0;
   int64_t client_ = 0, client_rule_ = 0, client_number_ = 0;
@@ -121,6 +122,8 @@ void Encoder::prepare() {
   container_ = strings_.add(key_container);
   thread_ = strings_.add(key_thread);
   served_thread_ = strings_.add(key_served_thread);
+  if (std::ranges::any_of(profile_.labels(), [](const Label& l) { return !l.host.empty(); }))
+    host_ = strings_.add(key_host);
   if (profile_.wakeups().size() > 1) wakeup_ = strings_.add(key_wakeup);
   if (profile_.clients().size() > 1) {
     client_ = strings_.add(key_client);
@@ -133,6 +136,7 @@ void Encoder::prepare() {
   for (const Label& label : profile_.labels()) {
     cgroup_ids_.push_back(strings_.add(label.cgroup));
     container_ids_.push_back(strings_.add(container_title(container_of(label))));
+    host_ids_.push_back(strings_.add(label.host));
   }
 }
 
@@ -188,6 +192,7 @@ void Encoder::put_sample(const SampleKey& key, const SampleValue& value) {
   put_label(to, basis_, label_field::str, basis_ids_[static_cast<size_t>(key.basis)]);
   put_label(to, cgroup_, label_field::str, cgroup_ids_[key.served]);
   put_label(to, container_, label_field::str, container_ids_[key.served]);
+  put_label(to, host_, label_field::str, host_ids_[key.served]);
   put_label(to, thread_, label_field::num, key.thread);
   put_label(to, served_thread_, label_field::num, key.served_thread);
   put_label(to, wakeup_, label_field::num, key.wakeup);

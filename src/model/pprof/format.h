@@ -67,6 +67,7 @@ inline constexpr std::string_view key_source = "source";
 inline constexpr std::string_view key_basis = "basis";
 inline constexpr std::string_view key_cgroup = "cgroup";
 inline constexpr std::string_view key_container = "container";
+inline constexpr std::string_view key_host = "host";
 inline constexpr std::string_view key_thread = "thread";
 inline constexpr std::string_view key_served_thread = "served-thread";
 inline constexpr std::string_view key_client = "client";

@@ -10,10 +10,10 @@
 //   sample_type     samples/count, cpu/nanoseconds, and exact/nanoseconds and calls/count when
 //                   any sample has them; default_sample_type is cpu; read back by name
 //   sample          stack leaf first; string labels ran-on, served (names of labels, see below),
-//                   source, basis, cgroup and container (of the served label; for readers only);
-//                   numbers thread and served-thread, where threads are labelled; of a server at
-//                   work for a client, the client's label and client-rule (for readers), and
-//                   client-number, its place in the table of clients
+//                   source, basis, cgroup, container and host (of the served label; for readers
+//                   only); numbers thread and served-thread, where threads are labelled; of a
+//                   server at work for a client, the client's label and client-rule (for readers),
+//                   and client-number, its place in the table of clients
 //   location        one frame, at most one line; a pseudo frame has no mapping and no address; an
 //                   empty stack is one pseudo frame "[no stack]", since pprof drops samples
 //                   without a location and its totals would be short

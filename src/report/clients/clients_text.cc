@@ -21,7 +21,8 @@ constexpr size_t least_client = 16;
 constexpr size_t most_client = 32;
 
 std::string name_of(const Label& label) {
-  if (label.kind == LabelKind::process) return label.comm + "[" + label.pid_text() + "]";
+  if (label.kind == LabelKind::process)
+    return label.host_prefix() + label.comm + "[" + label.pid_text() + "]";
   return label.name();
 }
 

@@ -184,7 +184,7 @@ std::string LedgerText::name_of(const LedgerRow& row) const {
   const Label& label = profile_.labels()[row.label];
   if (!grouped_) {
     const std::string comm = group.name.empty() ? label.comm : group.name;
-    return fitted(label.kthread ? "[" + comm + "]" : comm, name_width_);
+    return fitted(label.host_prefix() + (label.kthread ? "[" + comm + "]" : comm), name_width_);
   }
   // The end of a path says more than its beginning.
   const bool path =

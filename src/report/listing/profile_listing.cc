@@ -251,7 +251,7 @@ std::string ProfileListing::whose(const Group& group) const {
   const Label& label = profile_.labels()[group.label];
   const bool by_pid = options_.by == By::pid || options_.by == By::thread;
   if (!by_pid || label.pid == 0) return group_title(profile_, options_.by, group) + " ";
-  return id_text(profile_, options_.by, group);
+  return label.host_prefix() + id_text(profile_, options_.by, group);
 }
 
 // The server's, for the client: "100>200u:main".
@@ -261,7 +261,8 @@ std::string ProfileListing::whose(const ServerScope& scope) const {
   const Group server{.kind = GroupKind::member, .label = scope.server};
   const Label& label = profile_.labels()[scope.server];
   return client + ">" +
-         (label.pid ? label.pid_text() : group_title(profile_, By::pid, server) + " ");
+         (label.pid ? label.host_prefix() + label.pid_text()
+                    : group_title(profile_, By::pid, server) + " ");
 }
 
 }  // namespace

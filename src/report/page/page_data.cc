@@ -26,7 +26,7 @@ Json labels_to_json(const Profile& profile) {
     Json to = {{"kind", to_string(label.kind)}, {"name", clean(label.name())}};
     if (label.kind == LabelKind::process) {
       to["pid"] = label.pid;
-      to["comm"] = clean(label.comm);
+      to["comm"] = clean(label.host_prefix() + label.comm);
       if (label.kthread) to["kthread"] = true;
       if (!label.exe.empty()) to["exe"] = clean(label.exe);
       if (!label.cgroup.empty()) to["cgroup"] = clean(label.cgroup);
@@ -217,11 +217,7 @@ Json servers_to_json(const Profile& profile) {
 }
 
 Json ledgers_to_json(const Profile& profile, bool clients) {
-  Json ledgers = Json::object();
-  for (const By by : every_by) {
-    if (by == By::client || (by == By::thread && !has_threads(profile))) continue;
-    ledgers[std::string(to_string(by))] = ledger_to_json(profile, by);
-  }
+  Json ledgers = tables_to_json(profile, [&](By by) { return ledger_to_json(profile, by); });
   if (!clients) return ledgers;
   // Its labels have the numbers that they have in `profile`; its sources have others.
   const Profile charged = charged_to_clients(profile);

@@ -8,7 +8,9 @@ namespace pkprof {
 Json tables_to_json(const Profile& profile, const std::function<Json(By)>& table) {
   Json tables = Json::object();
   for (const By by : every_by) {
-    if (by == By::client || (by == By::thread && !has_threads(profile))) continue;
+    if (by == By::client || (by == By::thread && !has_threads(profile)) ||
+        (by == By::host && !has_hosts(profile)))
+      continue;
     tables[std::string(to_string(by))] = table(by);
   }
   return tables;
