@@ -70,6 +70,11 @@ Arg& Arg::separated_by(char separator) {
   return *this;
 }
 
+Arg& Arg::named_each_time() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
 Arg& Arg::excludes(const Arg& other) {
   option_->excludes(other.option_);
   return *this;

@@ -31,6 +31,7 @@ class Arg {
   Arg& range(double from, double to);
   Arg& one_of(const std::vector<std::string>& words);
   Arg& separated_by(char separator);  // values of a list, in one word
+  Arg& named_each_time();             // of a list: one value behind each `--name`
   Arg& excludes(const Arg& other);
 
  private:

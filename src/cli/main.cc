@@ -84,6 +84,8 @@ void describe_pkprof(ArgParser& app, CommandLine& line) {
   add_export(app, line);
   add_import(app, line);
   add_agent(app, line);
+  add_store(app, line);
+  add_query(app, line);
   add_doctor(app, line);
   // Last: subcommands would take it over.
   app.examples({"pkprof run -d 10                    # for whom is this machine working?",

@@ -39,31 +39,16 @@ EACH_VIEW(DECLARED)
 
 namespace {
 
-constexpr size_t not_given = SIZE_MAX;
 constexpr size_t most_bars = 1'000'000;
-
-struct Options {
-  std::string file = "pkprof.pb.gz";
-  std::string view = "ledger";
-  std::string resource = "cpu";
-  std::vector<uint32_t> pids;
-  std::string by;  // "" is pid, and functions of all processes together
-  bool json = false;
-  std::string html;   // a file
-  bool open = false;  // it in a browser
-  size_t rows = not_given;
-  double threshold = 0.5;
-  HistogramOptions histogram;
-};
 
 // But for the histogram, which has options of its own.
 #define LISTED(name) &name##_view,
 constexpr std::array views = {EACH_VIEW(LISTED)};
 
-int show_histogram(const Options& o, const Profile& profile, const ReportOptions& r) {
+int show_histogram(const ReportChoice& o, const Profile& profile, const ReportOptions& r) {
   HistogramOptions how = o.histogram;
   how.pids = o.pids;
-  if (o.rows != not_given) how.rows = o.rows;
+  if (o.rows != rows_not_given) how.rows = o.rows;
   const auto histogram = histogram_of(profile, how);
   if (!histogram) return complain(histogram.error().message, exit_failure);
   const std::string text =
@@ -72,55 +57,62 @@ int show_histogram(const Options& o, const Profile& profile, const ReportOptions
 }
 
 // What is wrong with the options together; "" when nothing is.
-std::string disagreement(const Options& o, By by) {
+std::string disagreement(const ReportChoice& o, By by) {
   const HistogramOptions& h = o.histogram;
   if (o.view != "histogram" && (!h.range.empty() || !h.library.empty() || h.kernel))
     return "-r, --library and --kernel are for --view histogram";
   if (o.view == "histogram" && by != By::pid)
     return "--by is not for the histogram: addresses are not of one process";
-  if (o.view == "histogram" && o.rows != not_given && o.rows > most_bars)
+  if (o.view == "histogram" && o.rows != rows_not_given && o.rows > most_bars)
     return "-n: a histogram has at most " + std::to_string(most_bars) + " rows";
   if (o.open && o.html.empty()) return "--open shows the page that --html FILE writes: give both";
-  if (!o.html.empty() && (o.json || !o.by.empty() || !o.pids.empty() || o.rows != not_given))
+  if (!o.html.empty() && (o.json || !o.by.empty() || !o.pids.empty() || o.rows != rows_not_given))
     return "--html has all rows, by whatever one likes: leave out --json, --by, --pid and -n";
   if (const auto range = parse_range(h.range); range && !*range) return range->error().message;
   return "";
 }
 
+bool is_of_cpu(const std::string& resource) {
+  return resource == to_string(Resource::cpu);
+}
+
 // The ledger is of CPU time: what other resources have instead are views of their own.
-std::string_view view_of(const Options& o) {
-  if (o.view != "ledger" || o.resource == to_string(Resource::cpu)) return o.view;
+std::string_view view_of(const ReportChoice& o) {
+  if (o.view != "ledger" || is_of_cpu(o.resource)) return o.view;
   return o.resource == to_string(Resource::wait) ? "waits" : "usage";
 }
 
-int show(const Options& o) {
+int show(const ReportChoice& o, const NamedProfile& of) {
   By by = by_from_string(o.by).value_or(By::pid);
   if (const std::string wrong = disagreement(o, by); !wrong.empty())
     return complain(wrong, exit_usage);
   const std::string_view view_name = view_of(o);
   // Those look for resources by themselves.
   const bool whole = view_name == "waits" || (view_name == "usage" && o.view == view_name);
-  auto profile = whole ? read_profile(o.file) : read_resource(o.file, o.resource);
+  auto profile = of.read();
+  if (profile && !whole) profile = only_resource(std::move(*profile), of.name, o.resource);
   if (!profile) return complain(profile.error().message, exit_failure);
   by = charge_as_asked(*profile, by);
   ReportOptions r = terminal_options();
   r.pids = o.pids;
   r.by = by;
   r.apart = !o.by.empty();
-  r.limit = o.rows == not_given ? 0 : o.rows;
+  r.limit = o.rows == rows_not_given ? 0 : o.rows;
   r.threshold = o.threshold;
   if (o.view == "histogram") return show_histogram(o, *profile, r);
   const ReportView& view = **std::ranges::find(views, view_name, &ReportView::name);
   return print((o.json ? view.json : view.text)(*profile, r)) ? 0 : exit_failure;
 }
 
-int write_page(const Options& o) {
+int write_page(const ReportChoice& o, const NamedProfile& of) {
   const By by = by_from_string(o.by).value_or(By::pid);
   if (const std::string wrong = disagreement(o, by); !wrong.empty())
     return complain(wrong, exit_usage);
-  const auto profile = read_for_page(o.file, o.resource);
+  auto profile = of.read();
+  if (profile && !is_of_cpu(o.resource))
+    profile = only_resource(std::move(*profile), of.name, o.resource);
   if (!profile) return complain(profile.error().message, exit_failure);
-  const auto html = page_html(*profile, std::filesystem::path(o.file).filename());
+  const auto html = page_html(*profile, std::filesystem::path(of.name).filename());
   if (!html) return complain(html.error().message, exit_failure);
   if (const auto written = write_file(o.html, *html); !written)
     return complain(written.error().message, exit_failure);
@@ -154,18 +146,23 @@ void add_resource_option(ArgParser& parser, std::string& resource) {
       .show_default();
 }
 
+Result<Profile> only_resource(Profile profile, const std::string& name,
+                              const std::string& resource) {
+  const Resource wanted = resource_from_string(resource).value_or(Resource::cpu);
+  if (wanted != Resource::cpu && !has_resource(profile, wanted))
+    return fail(name + ": it has nothing of " + resource + ", which `record --resource " +
+                resource + "` records");
+  return of_resource(std::move(profile), wanted);
+}
+
 Result<Profile> read_resource(const std::string& file, const std::string& resource) {
   auto profile = read_profile(file);
   if (!profile) return profile;
-  const Resource wanted = resource_from_string(resource).value_or(Resource::cpu);
-  if (wanted != Resource::cpu && !has_resource(*profile, wanted))
-    return fail(file + ": it has nothing of " + resource + ", which `record --resource " +
-                resource + "` records");
-  return of_resource(std::move(*profile), wanted);
+  return only_resource(std::move(*profile), file, resource);
 }
 
 Result<Profile> read_for_page(const std::string& file, const std::string& resource) {
-  return resource == to_string(Resource::cpu) ? read_profile(file) : read_resource(file, resource);
+  return is_of_cpu(resource) ? read_profile(file) : read_resource(file, resource);
 }
 
 void add_charge_option(ArgParser& parser, std::string& by) {
@@ -182,36 +179,49 @@ void add_histogram_options(ArgParser& parser, HistogramOptions& o) {
   parser.add("--kernel", o.kernel, "Time in the kernel apart, not at the calling instruction");
 }
 
-void add_report(ArgParser& parser, CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  ArgParser sub = parser.subcommand("report", "Show a recorded profile; needs no privilege");
-  sub.add("file", options->file, "Profile written by `pkprof record`").type("FILE").show_default();
+int show_report(const ReportChoice& how, const NamedProfile& of) {
+  return how.html.empty() ? show(how, of) : write_page(how, of);
+}
+
+void add_report_options(ArgParser& parser, ReportChoice& o) {
   std::vector<std::string> names;
   names.reserve(views.size() + 1);
   for (const ReportView* const view : views) names.emplace_back(view->name);
   names.emplace_back("histogram");
-  sub.add("--view", options->view, listed(names)).type("VIEW").one_of(names).show_default();
-  sub.add("--pid", options->pids, "Only what these processes were served")
+  parser.add("--view", o.view, listed(names)).type("VIEW").one_of(names).show_default();
+  parser.add("--pid", o.pids, "Only what these processes were served")
       .separated_by(',')
       .type("PID[,PID...]");
-  add_by_option(sub, options->by);
-  add_resource_option(sub, options->resource);
-  sub.add("-n,--rows", options->rows, "At most that many rows").type("N");
-  sub.add("--threshold", options->threshold,
-          "Sum up what is below in the tree and the graph, in percent")
+  add_by_option(parser, o.by);
+  add_resource_option(parser, o.resource);
+  parser.add("-n,--rows", o.rows, "At most that many rows").type("N");
+  parser
+      .add("--threshold", o.threshold, "Sum up what is below in the tree and the graph, in percent")
       .type("PERCENT")
       .range(0.0, 100.0)
       .show_default();
-  add_histogram_options(sub, options->histogram);
-  sub.add("--json", options->json, "One JSON object: the ledger, or with --view that one");
-  sub.add("--html", options->html, "Write a page to look at in a browser: one file, no network")
+  add_histogram_options(parser, o.histogram);
+  parser.add("--json", o.json, "One JSON object: the ledger, or with --view that one");
+  parser.add("--html", o.html, "Write a page to look at in a browser: one file, no network")
       .type("FILE");
-  sub.add("--open", options->open, "With --html: show it in the browser");
+  parser.add("--open", o.open, "With --html: show it in the browser");
+}
+
+void add_report(ArgParser& parser, CommandLine& line) {
+  struct Options {
+    std::string file = "pkprof.pb.gz";
+    ReportChoice how;
+  };
+  auto options = std::make_shared<Options>();
+  ArgParser sub = parser.subcommand("report", "Show a recorded profile; needs no privilege");
+  sub.add("file", options->file, "Profile written by `pkprof record`").type("FILE").show_default();
+  add_report_options(sub, options->how);
   sub.examples({"pkprof report", "pkprof report before.pb.gz --view tree --pid 1234",
                 "pkprof report --html page.html --open"});
   sub.when_used([options, &line] {
     line.action = [options] {
-      return options->html.empty() ? show(*options) : write_page(*options);
+      const std::string& file = options->file;
+      return show_report(options->how, {file, [&file] { return read_profile(file); }});
     };
   });
 }
