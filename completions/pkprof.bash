@@ -15,7 +15,7 @@ _pkprof_values() { # OPTION
 
 _pkprof() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} program=${COMP_WORDS[0]}
-  local i sub='' help choices=''
+  local i sub='' below='' help choices=''
   COMPREPLY=()
   # Behind "--" is another program's command line.
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -35,6 +35,8 @@ _pkprof() {
         ((++i))
       elif [[ ${COMP_WORDS[i]} != -* ]]; then
         sub=${COMP_WORDS[i]}
+        # Of a subcommand of its own, as in `pkprof store add`.
+        ((i + 1 >= COMP_CWORD)) || below=${COMP_WORDS[i + 1]}
         break
       fi
     done
@@ -46,6 +48,11 @@ _pkprof() {
   fi
   # shellcheck disable=SC2086 # none, where there are no subcommands
   help=$(_pkprof_help "$program" $sub)
+  choices=$(sed -n '/^Subcommands:/,$ s/^  \([a-z]*\)  .*/\1/p' <<<"$help")
+  if [[ -n $choices && -n $below ]]; then
+    choices=''
+    help=$(_pkprof_help "$program" "$sub" "$below")
+  fi
   if [[ $before == -* ]]; then choices=$(_pkprof_values "$before" <<<"$help"); fi
   if [[ -z $choices && $word == -* ]]; then
     choices=$(grep -oE '^  (-[A-Za-z],)?--[a-z-]+(,--[a-z-]+)*' <<<"$help" | grep -oE -- '--[a-z-]+')

@@ -48,6 +48,11 @@ never 'flat' pkprof report --view gr
 expect 'folded speedscope gmon' pkprof export --to ''
 expect 'wait lock disk net memory all' pkprof top --resource ''
 expect 'disk' pkprof stat --resource di
+expect 'init info add trim' pkprof store ''
+expect 'info init' pkprof store in
+expect '--host --label' pkprof store add --
+expect '--since --container --diff-with --view' pkprof query --
+expect 'host' pkprof query fleet.db --by ho
 here=$(dirname "${BASH_SOURCE[0]}")
 expect "$here/completions.sh" pkprof report "$here/comp"
 expect 'bash' pkprof record -- bas
