@@ -19,7 +19,7 @@ namespace pkprof {
 namespace {
 
 constexpr size_t most_bytes = 1 << 20;
-constexpr std::array sink_types = {"files"};
+constexpr std::array sink_types = {"files", "store"};
 constexpr std::array groups = {"container", "unit", "exe", "comm", "cgroup"};
 constexpr std::array resource_names = {"cpu", "wait", "lock", "disk", "net", "memory", "all"};
 
@@ -181,8 +181,13 @@ SinkConfig read_sink(const toml::table& from, const std::string& path, std::stri
   table.take("name", sink.name);
   if (sink.name.empty()) sink.name = sink.type;
   if (!is_name(sink.name)) table.complain(from, "a sink's name is of letters, digits, - and _");
-  table.take("directory", sink.directory);
-  if (!sink.directory.starts_with('/')) table.complain(from, "directory is to begin with /");
+  if (sink.type == "store") {
+    table.take("url", sink.url);
+    if (sink.url.empty()) table.complain(from, "a store needs a url: \"sqlite:/PATH\"");
+  } else {
+    table.take("directory", sink.directory);
+    if (!sink.directory.starts_with('/')) table.complain(from, "directory is to begin with /");
+  }
   table.take("keep", sink.keep.age_ns, age_from);
   table.take("size", sink.keep.bytes, bytes_from);
   table.end();

@@ -19,9 +19,10 @@ struct Keep {
 };
 
 struct SinkConfig {
-  std::string name;  // of its directory in the spool, and in the figures
-  std::string type;  // "files"
-  std::string directory;
+  std::string name;       // of its directory in the spool, and in the figures
+  std::string type;       // "files", "store"
+  std::string directory;  // of files
+  std::string url;        // of a store
   Keep keep;
 };
 

@@ -38,11 +38,15 @@ Delivery::Figures Delivery::figures() const {
 }
 
 bool Delivery::send_oldest() {
-  const auto path = spool_.oldest(options_.sink);
-  if (!path) return true;
-  const Result<> sent = sink_->put({*path, options_.host, options_.labels});
+  const auto cut = spool_.oldest(options_.sink);
+  if (!cut) return true;
+  const Result<> sent = sink_->put({.path = cut->path,
+                                    .host = options_.host,
+                                    .boot = cut->boot,
+                                    .start_unix_ns = cut->start_unix_ns,
+                                    .labels = options_.labels});
   const std::lock_guard lock(mutex_);
-  if (sent) spool_.remove(options_.sink, *path);
+  if (sent) spool_.remove(options_.sink, cut->path);
   const bool was_failing = std::exchange(figures_.failing, !sent);
   if (sent) {
     ++figures_.sent;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <system_error>
@@ -23,13 +24,12 @@ constexpr size_t most_of_a_cut = size_t{1} << 30;
 std::string name_of(const CutFile& cut) {
   std::string host = cut.host;
   std::ranges::replace(host, '/', '_');
-  std::string rest = fs::path(cut.path).filename();
-  constexpr size_t digits = 20, fraction = 9;
-  if (rest.size() > digits) {
-    rest.insert(digits - fraction, ".");
-    rest.erase(0, rest.find_first_not_of('0'));
-  }
-  return host + "-" + rest;
+  constexpr uint64_t second_ns = 1'000'000'000;
+  char time[40];
+  std::snprintf(time, sizeof time, "%llu.%09llu",
+                static_cast<unsigned long long>(cut.start_unix_ns / second_ns),
+                static_cast<unsigned long long>(cut.start_unix_ns % second_ns));
+  return host + "-" + time + "-" + cut.boot + std::string(Spool::suffix);
 }
 
 }  // namespace
@@ -70,10 +70,6 @@ void FilesSink::retain() const {
     fs::remove(file.path, error);
     bytes -= file.bytes;
   }
-}
-
-std::unique_ptr<Sink> make_sink(const SinkConfig& config) {
-  return std::make_unique<FilesSink>(config);
 }
 
 }  // namespace pkprof

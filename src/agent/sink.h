@@ -2,6 +2,8 @@
 // Where cuts go.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -14,6 +16,8 @@ namespace pkprof {
 struct CutFile {
   std::string path;
   std::string host;
+  std::string boot;
+  uint64_t start_unix_ns = 0;
   const std::map<std::string, std::string>& labels;
 };
 

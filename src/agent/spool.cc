@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -15,8 +16,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t start_digits = 20;  // of a name: when it began, "-", which boot
 constexpr const char* fresh =
     "/fresh.pb.gz";  // before it is linked; of the last run, if it is there
+
+bool is_cut(std::string_view name) {
+  return name.ends_with(Spool::suffix) && name.size() > start_digits + Spool::suffix.size() &&
+         name[start_digits] == '-' && std::ranges::all_of(name.substr(0, start_digits), [](char c) {
+           return c >= '0' && c <= '9';
+         });
+}
 
 }  // namespace
 
@@ -43,7 +52,7 @@ Result<> Spool::read(const std::string& sink) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory_of(sink), error)) {
     const std::string name = entry.path().filename();
-    if (!name.ends_with(suffix) || !entry.is_regular_file(error)) continue;
+    if (!is_cut(name) || !entry.is_regular_file(error)) continue;
     const uint64_t bytes = entry.file_size(error);
     if (error) continue;
     queue.files.emplace(name, bytes);
@@ -95,11 +104,15 @@ Result<> Spool::add(uint64_t start_unix_ns, const std::string& boot, std::string
   return all;
 }
 
-std::optional<std::string> Spool::oldest(const std::string& sink) const {
+std::optional<Spool::Cut> Spool::oldest(const std::string& sink) const {
   const std::lock_guard lock(mutex_);
   const auto queue = queues_.find(sink);
   if (queue == queues_.end() || queue->second.files.empty()) return {};
-  return directory_of(sink) + "/" + queue->second.files.begin()->first;
+  const std::string& name = queue->second.files.begin()->first;
+  Cut cut{.path = directory_of(sink) + "/" + name, .boot = name.substr(start_digits + 1)};
+  cut.boot.resize(cut.boot.size() - suffix.size());
+  std::from_chars(name.data(), name.data() + start_digits, cut.start_unix_ns);
+  return cut;
 }
 
 void Spool::remove(const std::string& sink, const std::string& path) {

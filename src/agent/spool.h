@@ -29,8 +29,13 @@ class Spool {
   // then is lost, and the sentence says why.
   Result<> add(uint64_t start_unix_ns, const std::string& boot, std::string_view file);
 
-  // The path of the oldest that waits for a sink.
-  [[nodiscard]] std::optional<std::string> oldest(const std::string& sink) const;
+  struct Cut {
+    std::string path;
+    std::string boot;
+    uint64_t start_unix_ns = 0;
+  };
+  // The oldest that waits for a sink.
+  [[nodiscard]] std::optional<Cut> oldest(const std::string& sink) const;
   // It has been taken, or never will be.
   void remove(const std::string& sink, const std::string& path);
 

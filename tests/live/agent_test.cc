@@ -103,6 +103,40 @@ TEST_F(AgentTest, OnceIsOneCut) {
   EXPECT_TRUE(files("spool/cuts").empty());
 }
 
+// What comes out of a store is what the cuts have together, to the nanosecond.
+TEST_F(AgentTest, AStoreHasWhatWasCut) {
+  const std::string url = "sqlite:" + path("store.db");
+  configure(sink("cuts") + "[[sink]]\ntype = \"store\"\nurl = \"" + url + "\"\n");
+  Running agent(argv());
+  ASSERT_TRUE(soon([&] { return files("cuts").size() >= 3; })) << agent.err();
+  agent.signal(SIGTERM);
+  ASSERT_EQ(agent.wait(), 0) << agent.err();
+  EXPECT_TRUE(files("spool/store").empty()) << agent.err();
+  std::map<std::string, uint64_t> cut, stored;
+  uint64_t cut_ns = 0;
+  const auto add = [](const Report& report, std::map<std::string, uint64_t>& to) {
+    for (const Process& p : report.processes) {
+      to[p.comm + " user"] += p.user_ns;
+      to[p.comm + " own"] += p.own_ns;
+      to[p.comm + " async"] += p.async_ns;
+    }
+    to["idle"] += report.idle_ns;
+    to["kernel"] += report.kernel_ns;
+    for (const auto& [reason, ns] : report.unclaimed) to["unclaimed " + reason] += ns;
+  };
+  for (const std::string& file : files("cuts")) {
+    const Report report = read_report(file);
+    cut_ns += report.cpu_ns;
+    add(report, cut);
+  }
+  const Finished asked = run_pkprof({"query", url, "--json"});
+  ASSERT_EQ(asked.status, 0) << asked.err;
+  const Report report = Report::parse(asked.out);
+  add(report, stored);
+  EXPECT_EQ(report.cpu_ns, cut_ns);
+  EXPECT_EQ(stored, cut);
+}
+
 TEST_F(AgentTest, OnceTellsOfASinkThatTakesNothing) {
   write_file(path("cuts"), "a file, where a directory is to be");
   configure(sink("cuts"));

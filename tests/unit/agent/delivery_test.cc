@@ -46,10 +46,10 @@ TEST_F(AgentSpool, KeepsEachCutForEachSink) {
   ASSERT_TRUE(spool.add(3, "boot", "first"));
   const auto oldest = spool.oldest("a");
   ASSERT_TRUE(oldest);
-  EXPECT_EQ(content(*oldest), "first") << "by time, not by when it came";
-  EXPECT_EQ(fs::hard_link_count(*oldest), 2) << "its bytes are there once";
-  spool.remove("a", *oldest);
-  EXPECT_EQ(content(*spool.oldest("a")), "second");
+  EXPECT_EQ(content(oldest->path), "first") << "by time, not by when it came";
+  EXPECT_EQ(fs::hard_link_count(oldest->path), 2) << "its bytes are there once";
+  spool.remove("a", oldest->path);
+  EXPECT_EQ(content(spool.oldest("a")->path), "second");
   EXPECT_EQ(spool.depth("b").cuts, 2);
   EXPECT_EQ(spool.depth("b").bytes, 11);
 }
@@ -64,19 +64,19 @@ TEST_F(AgentSpool, IsWhatItWasAfterARestart) {
   EXPECT_EQ(spool.depth("a").cuts, 1);
   EXPECT_FALSE(fs::exists(dir_ / "spool" / "fresh.pb.gz"));
   ASSERT_TRUE(spool.add(2, "boot", "two"));
-  EXPECT_EQ(content(*spool.oldest("a")), "one");
+  EXPECT_EQ(content(spool.oldest("a")->path), "one");
 }
 
 TEST_F(AgentSpool, DropsTheOldestForWantOfRoomAndCounts) {
   Spool spool = open({"slow", "quick"}, 10);
   for (uint64_t i = 0; i < 5; ++i) {
     ASSERT_TRUE(spool.add(i, "boot", "1234"));
-    spool.remove("quick", *spool.oldest("quick"));
+    spool.remove("quick", spool.oldest("quick")->path);
   }
   EXPECT_EQ(spool.depth("slow").cuts, 2);
   EXPECT_EQ(spool.depth("slow").dropped, 3);
   EXPECT_EQ(spool.depth("quick").dropped, 0);
-  EXPECT_NE(spool.oldest("slow")->find("00000000000000000003-boot"), std::string::npos);
+  EXPECT_NE(spool.oldest("slow")->path.find("00000000000000000003-boot"), std::string::npos);
 }
 
 TEST_F(AgentSpool, TellsOfCutsThatNobodyTakes) {
@@ -99,10 +99,13 @@ TEST_F(AgentSpool, FilesAreKeptAsLongAsAsked) {
   for (const uint64_t start :
        {1'796'000'000'250'000'000U, 1'796'000'010'250'000'000U, 1'796'000'020'250'000'000U}) {
     ASSERT_TRUE(spool.add(start, "boot", "1234"));
-    const std::string path = *spool.oldest("files");
-    ASSERT_TRUE(sink.put({path, "we/b1", labels}));
-    ASSERT_TRUE(sink.put({path, "we/b1", labels})) << "once more, it is there";
-    spool.remove("files", path);
+    const Spool::Cut oldest = *spool.oldest("files");
+    EXPECT_EQ(oldest.boot, "boot");
+    EXPECT_EQ(oldest.start_unix_ns, start);
+    const CutFile cut{oldest.path, "we/b1", oldest.boot, oldest.start_unix_ns, labels};
+    ASSERT_TRUE(sink.put(cut));
+    ASSERT_TRUE(sink.put(cut)) << "once more, it is there";
+    spool.remove("files", oldest.path);
     std::this_thread::sleep_for(5ms);  // or they are of one age
   }
   std::set<std::string> names;
