@@ -59,6 +59,7 @@ struct Retention {
   uint64_t max_bytes = 0;       // then the oldest, until that is all there is
 };
 
+// For one thread at a time.
 class Store {
  public:
   // `create` is for init(): there may be no store yet.
