@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of a row is a 64-bit hash of its content, so that hosts which know nothing of each
-// other give the same number to the same thing.
+// The id of a row is a 64-bit hash of its content, so that hosts which know nothing of each other
+// give the same id to the same thing.
 //
-// Different contents could get one number. With 10 million rows that happens by chance once in
+// Different contents could get one id. With 10 million rows that happens by chance once in
 // 370,000 stores. It cannot be brought about: the seed is random and is the store's own. And it
-// cannot go unnoticed: whoever writes a row compares it with the one that has its number, and
+// cannot go unnoticed: whoever writes a row compares it with the one that has its id, and
 // fails where they differ.
 #pragma once
 
@@ -31,14 +31,14 @@ class ContentHash {
     add(ids.size());
     for (const Id id : ids) add(id);
   }
-  [[nodiscard]] Id id() const { return std::max(hash_, first_content_id); }
+  [[nodiscard]] Id id() const { return std::max<Id>(hash_, no_id + 1); }
 
  private:
   const uint64_t seed_;
   uint64_t hash_;
 };
 
-// Of all columns but the first, which is the number itself.
+// Of all columns but the first, which is the id itself.
 template <typename Row>
 [[nodiscard]] Id content_id(uint64_t seed, const Row& row) {
   ContentHash hash(seed);

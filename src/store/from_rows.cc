@@ -16,7 +16,7 @@ template <typename Row, typename Number>
 class Rows {
  public:
   void want(Id id) {
-    if (id >= first_content_id) wanted_.push_back(id);
+    if (id != no_id) wanted_.push_back(id);
   }
 
   void read(ContentReader& reader) {
@@ -159,7 +159,7 @@ void ProfileMaker::add_up(uint64_t& to, uint64_t value) {
 }
 
 LabelId ProfileMaker::label(Id id) {
-  if (id == other_id) return profile_.label({.kind = LabelKind::other});
+  if (id == no_id) return profile_.label({.kind = LabelKind::other});
   return labels_.number(id, [this](const LabelRow& row) { return make_label(row); });
 }
 

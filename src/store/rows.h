@@ -3,8 +3,9 @@
 // tables, writes and reads them from these lists of columns.
 //
 // What many cuts have in common (strings, mappings, frames, stacks, labels, clients, wakeups) is
-// kept once, under a number that its content gives it (content_id.h): no host needs to ask which
-// numbers are taken. The other tables have rows for each cut.
+// kept once, under an id that its content gives it (content_id.h): no host needs to ask which ids
+// are taken. The other tables have rows for each cut. A database may use smaller numbers of its own
+// for these ids; to whoever reads rows it is the same.
 //
 // Enums are stored as their numbers, which never change.
 #pragma once
@@ -17,11 +18,9 @@
 namespace pkprof::store {
 
 using Id = uint64_t;
-// Of strings and stacks the empty one; of mappings, clients and wakeups none.
+// Of strings and stacks the empty one; of mappings, clients and wakeups none; of labels OTHER,
+// which a query has for what it leaves out.
 inline constexpr Id no_id = 0;
-// The label OTHER, of what a query leaves out.
-inline constexpr Id other_id = 1;
-inline constexpr Id first_content_id = 2;
 
 template <typename Row, typename T>
 struct Column {
@@ -30,6 +29,14 @@ struct Column {
 };
 template <typename Row, typename T>
 Column(const char*, T Row::*) -> Column<Row, T>;
+// One whose value is the id of another row. Lists are lists of such ids.
+template <typename Row>
+struct Reference {
+  const char* name;
+  Id Row::* member;
+};
+template <typename Row>
+Reference(const char*, Id Row::*) -> Reference<Row>;
 
 // Specialized below: the name, how many of the first columns are the key, the columns.
 template <typename Row>
@@ -82,10 +89,10 @@ struct Table<FrameRow> {
   static constexpr int keys = 1;
   static constexpr std::tuple columns{Column{"id", &FrameRow::id},
                                       Column{"kind", &FrameRow::kind},
-                                      Column{"mapping", &FrameRow::mapping},
+                                      Reference{"mapping", &FrameRow::mapping},
                                       Column{"address", &FrameRow::address},
-                                      Column{"function", &FrameRow::function},
-                                      Column{"file", &FrameRow::file},
+                                      Reference{"function", &FrameRow::function},
+                                      Reference{"file", &FrameRow::file},
                                       Column{"line", &FrameRow::line}};
 };
 
@@ -166,9 +173,9 @@ struct Table<ClientRow> {
   static constexpr const char* name = "clients";
   static constexpr int keys = 1;
   static constexpr std::tuple columns{
-      Column{"id", &ClientRow::id}, Column{"label", &ClientRow::label},
+      Column{"id", &ClientRow::id}, Reference{"label", &ClientRow::label},
       Column{"rule", &ClientRow::rule}, Column{"via", &ClientRow::via},
-      Column{"call", &ClientRow::call}};
+      Reference{"call", &ClientRow::call}};
 };
 
 struct WakeupRow {
@@ -182,8 +189,8 @@ struct Table<WakeupRow> {
   static constexpr const char* name = "wakeups";
   static constexpr int keys = 1;
   static constexpr std::tuple columns{
-      Column{"id", &WakeupRow::id}, Column{"label", &WakeupRow::label},
-      Column{"stack", &WakeupRow::stack}, Column{"before", &WakeupRow::before}};
+      Column{"id", &WakeupRow::id}, Reference{"label", &WakeupRow::label},
+      Reference{"stack", &WakeupRow::stack}, Column{"before", &WakeupRow::before}};
 };
 
 // Meta of a cut, but for lists. Of a query the sum over cuts that agree in all that is no sum.
@@ -257,11 +264,11 @@ struct Table<ChargeRow> {
   static constexpr const char* name = "charges";
   static constexpr int keys = 2;
   static constexpr std::tuple columns{
-      Column{"cut", &ChargeRow::cut},           Column{"number", &ChargeRow::number},
-      Column{"resource", &ChargeRow::resource}, Column{"ran_on", &ChargeRow::ran_on},
-      Column{"served", &ChargeRow::served},     Column{"source", &ChargeRow::source},
-      Column{"basis", &ChargeRow::basis},       Column{"stack", &ChargeRow::stack},
-      Column{"client", &ChargeRow::client},     Column{"wakeup", &ChargeRow::wakeup},
+      Reference{"cut", &ChargeRow::cut},        Column{"number", &ChargeRow::number},
+      Column{"resource", &ChargeRow::resource}, Reference{"ran_on", &ChargeRow::ran_on},
+      Reference{"served", &ChargeRow::served},  Reference{"source", &ChargeRow::source},
+      Column{"basis", &ChargeRow::basis},       Reference{"stack", &ChargeRow::stack},
+      Reference{"client", &ChargeRow::client},  Reference{"wakeup", &ChargeRow::wakeup},
       Column{"thread", &ChargeRow::thread},     Column{"served_thread", &ChargeRow::served_thread},
       Column{"samples", &ChargeRow::samples},   Column{"ns", &ChargeRow::ns},
       Column{"exact_ns", &ChargeRow::exact_ns}, Column{"calls", &ChargeRow::calls}};
@@ -278,8 +285,8 @@ struct Table<RequestRow> {
   static constexpr const char* name = "requests";
   static constexpr int keys = 3;
   static constexpr std::tuple columns{
-      Column{"cut", &RequestRow::cut}, Column{"server", &RequestRow::server},
-      Column{"client", &RequestRow::client}, Column{"requests", &RequestRow::requests}};
+      Reference{"cut", &RequestRow::cut}, Reference{"server", &RequestRow::server},
+      Reference{"client", &RequestRow::client}, Column{"requests", &RequestRow::requests}};
 };
 
 struct ThreadRow {
@@ -293,8 +300,8 @@ struct Table<ThreadRow> {
   static constexpr const char* name = "threads";
   static constexpr int keys = 3;
   static constexpr std::tuple columns{
-      Column{"cut", &ThreadRow::cut}, Column{"label", &ThreadRow::label},
-      Column{"thread", &ThreadRow::thread}, Column{"name", &ThreadRow::name}};
+      Reference{"cut", &ThreadRow::cut}, Reference{"label", &ThreadRow::label},
+      Column{"thread", &ThreadRow::thread}, Reference{"name", &ThreadRow::name}};
 };
 
 // Of the maps in Meta.
@@ -310,8 +317,8 @@ struct Table<FigureRow> {
   static constexpr const char* name = "figures";
   static constexpr int keys = 3;
   static constexpr std::tuple columns{
-      Column{"cut", &FigureRow::cut}, Column{"kind", &FigureRow::kind},
-      Column{"name", &FigureRow::name}, Column{"value", &FigureRow::value}};
+      Reference{"cut", &FigureRow::cut}, Column{"kind", &FigureRow::kind},
+      Reference{"name", &FigureRow::name}, Column{"value", &FigureRow::value}};
 };
 
 // Meta::degraded
@@ -324,9 +331,9 @@ template <>
 struct Table<DegradedRow> {
   static constexpr const char* name = "degraded";
   static constexpr int keys = 2;
-  static constexpr std::tuple columns{Column{"cut", &DegradedRow::cut},
+  static constexpr std::tuple columns{Reference{"cut", &DegradedRow::cut},
                                       Column{"number", &DegradedRow::number},
-                                      Column{"sentence", &DegradedRow::sentence}};
+                                      Reference{"sentence", &DegradedRow::sentence}};
 };
 
 // Cut::labels
@@ -339,7 +346,7 @@ template <>
 struct Table<TagRow> {
   static constexpr const char* name = "tags";
   static constexpr int keys = 2;
-  static constexpr std::tuple columns{Column{"cut", &TagRow::cut}, Column{"tag", &TagRow::tag},
+  static constexpr std::tuple columns{Reference{"cut", &TagRow::cut}, Column{"tag", &TagRow::tag},
                                       Column{"value", &TagRow::value}};
 };
 

@@ -38,7 +38,7 @@ class RowMaker {
   }
 
  private:
-  // Appends a row with the number of its content.
+  // Appends a row with the id of its content.
   template <typename Row>
   Id add(std::vector<Row>& rows, Row row) {
     row.id = content_id(seed_, row);

@@ -26,10 +26,6 @@ constexpr int busy_timeout_ms = 30'000;
       throw Failure{"another process has been writing to it for too long; try again"};
     case SQLITE_CANTOPEN:
       throw Failure{std::strerror(sqlite3_system_errno(database))};
-    case SQLITE_CONSTRAINT:
-      throw Failure{
-          std::string("a row differs from one with the same number; nothing was changed: ") +
-          sqlite3_errmsg(database)};
     default:
       throw Failure{sqlite3_errmsg(database)};
   }
@@ -59,10 +55,13 @@ void Statement::bind(const std::string& text) {
                                        SQLITE_TRANSIENT, SQLITE_UTF8));
 }
 
-void Statement::bind(const std::vector<Id>& ids) {
-  // No bytes are a NULL where the pointer is one.
-  const void* bytes = ids.empty() ? static_cast<const void*>("") : ids.data();
-  check(database_, sqlite3_bind_blob64(statement_.get(), ++bound_, bytes, ids.size() * sizeof(Id),
+void Statement::bind(const std::vector<uint64_t>& numbers) {
+  std::string bytes;
+  for (uint64_t number : numbers) {
+    for (; number >= 0x80; number >>= 7) bytes += static_cast<char>(0x80 | (number & 0x7f));
+    bytes += static_cast<char>(number);
+  }
+  check(database_, sqlite3_bind_blob64(statement_.get(), ++bound_, bytes.data(), bytes.size(),
                                        SQLITE_TRANSIENT));
 }
 
@@ -98,12 +97,23 @@ void Statement::get(int column, std::string& value) const {
   value.assign(text ? text : "", text ? static_cast<size_t>(bytes) : 0);
 }
 
-void Statement::get(int column, std::vector<Id>& value) const {
-  const void* bytes = sqlite3_column_blob(statement_.get(), column);
+void Statement::get(int column, std::vector<uint64_t>& value) const {
+  const auto* bytes =
+      static_cast<const unsigned char*>(sqlite3_column_blob(statement_.get(), column));
   const auto size = static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column));
-  if (size % sizeof(Id) != 0) damaged("a list of ids has a part of one");
-  value.resize(size / sizeof(Id));
-  if (size != 0) std::memcpy(value.data(), bytes, size);
+  value.clear();
+  uint64_t number = 0;
+  int shift = 0;
+  for (size_t i = 0; i < size; ++i) {
+    if (shift > 56) damaged("a number in a list is too long");
+    number |= static_cast<uint64_t>(bytes[i] & 0x7f) << shift;
+    shift += 7;
+    if (bytes[i] & 0x80) continue;
+    value.push_back(number);
+    number = 0;
+    shift = 0;
+  }
+  if (shift != 0) damaged("a list ends within a number");
 }
 
 Database::Database(const std::string& path, int flags) {
@@ -129,6 +139,10 @@ void Database::run(const std::string& sql) {
 uint64_t Database::number(const std::string& sql) const {
   Statement statement = prepare(sql);
   return statement.step() ? statement.number(0) : 0;
+}
+
+uint64_t Database::last_number() const {
+  return static_cast<uint64_t>(sqlite3_last_insert_rowid(database_.get()));
 }
 
 uint64_t Database::changed() const {

@@ -24,7 +24,8 @@ class Statement {
   // Of the next `?`.
   void bind(uint64_t number);
   void bind(const std::string& text);
-  void bind(const std::vector<Id>& ids);
+  // A list is a blob: seven bits a byte, the lowest first, the eighth where more follow.
+  void bind(const std::vector<uint64_t>& numbers);
   // Whether there is a row.
   bool step();
   // For one that gives no rows: runs it, and makes it ready for other values.
@@ -35,7 +36,7 @@ class Statement {
   void get(int column, uint64_t& value) const { value = number(column); }
   void get(int column, uint32_t& value) const;
   void get(int column, std::string& value) const;
-  void get(int column, std::vector<Id>& value) const;
+  void get(int column, std::vector<uint64_t>& value) const;
 
  private:
   struct Finalize {
@@ -55,6 +56,8 @@ class Database {
   [[nodiscard]] Statement prepare(const std::string& sql) const { return {database_.get(), sql}; }
   // The one number that `sql` asks for.
   [[nodiscard]] uint64_t number(const std::string& sql) const;
+  // Of the row that was inserted last.
+  [[nodiscard]] uint64_t last_number() const;
   // Rows that the last statement inserted, changed or deleted.
   [[nodiscard]] uint64_t changed() const;
 

@@ -107,7 +107,7 @@ std::vector<CutRow> sums_of_cuts(const Database& database) {
 std::vector<ChargeRow> sums_of_charges(const Database& database, bool is_filtered) {
   std::string charges = "charges";
   if (is_filtered) {
-    const std::string other = std::to_string(other_id);
+    const std::string other = std::to_string(no_id);
     const std::string of_chosen = "served NOT IN left_out";
     const auto if_chosen = [&](const std::string& column) {
       return "iif(" + of_chosen + ", " + column + ", 0) AS " + column;

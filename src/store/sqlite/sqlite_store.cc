@@ -6,6 +6,7 @@
 
 #include "model/file.h"
 #include "store/failure.h"
+#include "store/sqlite/row_writer.h"
 #include "store/sqlite/tables.h"
 #include "store/to_rows.h"
 
@@ -16,9 +17,6 @@ namespace {
 constexpr uint64_t application_id = 0x706b7053;
 // Of the tables. A newer one has a step in init() that makes it of the one before.
 constexpr uint64_t schema_version = 1;
-
-// Of cuts: number, host, boot, start.
-constexpr int identity_columns = 4;
 
 // Throws unless it is a store, or an empty file that may become one.
 void check_schema(const Database& database, Store::Mode mode) {
@@ -98,13 +96,10 @@ Result<bool> SqliteStore::put(const Cut& cut) {
   return as_result(path_, [&] {
     const CutAsRows rows = rows_of(cut, seed_of(database_));
     Transaction transaction(database_, Transaction::Kind::write);
-    // What a cut says beside its identity does not matter here: the first stays.
-    Statement insert = database_.prepare(insert_sql<CutRow>(identity_columns));
-    insert_row(insert, rows.cut.cut);
-    if (database_.changed() == 0) return false;
-    const auto insert_all = [this](const auto& table) { insert_rows(database_, table); };
-    each_content_table(rows.content, insert_all);
-    each_table_of_cuts(rows.cut, insert_all);
+    RowWriter writer(database_);
+    if (!writer.add_cut(rows.cut.cut)) return false;
+    each_content_table(rows.content, [&](const auto& table) { writer.add_shared(table); });
+    each_table_of_cuts(rows.cut, [&](const auto& table) { writer.add_of_cut(table); });
     transaction.commit();
     return true;
   });

@@ -10,14 +10,25 @@
 
 namespace pkprof::store {
 
-// "a, b, c": the columns [first, past), each with `before` in front.
+// "a, b, c": the columns [first, past).
 template <typename Row>
-[[nodiscard]] std::string column_list(int first = 0, int past = INT32_MAX,
-                                      const std::string& before = "") {
+[[nodiscard]] std::string column_list(int first = 0, int past = INT32_MAX) {
   std::string list;
   int at = 0;
   each_column<Row>([&](const auto& column) {
-    if (at >= first && at < past) list += (list.empty() ? "" : ", ") + before + column.name;
+    if (at >= first && at < past) list += (list.empty() ? "" : ", ") + std::string(column.name);
+    ++at;
+  });
+  return list;
+}
+
+// "?, ?, ?", for the columns [first, past).
+template <typename Row>
+[[nodiscard]] std::string question_marks(int first = 0, int past = INT32_MAX) {
+  std::string list;
+  int at = 0;
+  each_column<Row>([&](const auto&) {
+    if (at >= first && at < past) list += list.empty() ? "?" : ", ?";
     ++at;
   });
   return list;
@@ -33,36 +44,10 @@ template <typename Row>
                                                                 : "INTEGER";
     sql += std::string(column.name) + " " + type + " NOT NULL, ";
   });
-  // Rows of a cut lie side by side.
-  sql += "PRIMARY KEY(" + column_list<Row>(0, Table<Row>::keys) + "))";
-  return Table<Row>::keys > 1 ? sql + " WITHOUT ROWID" : sql;
-}
-
-// Where the first column is the number of the rest, a row that is there stays. One that differs in
-// columns before `past` makes the statement fail, since no column may be NULL.
-template <typename Row>
-[[nodiscard]] std::string insert_sql(int past = INT32_MAX) {
-  std::string values;
-  each_column<Row>([&](const auto&) { values += values.empty() ? "?" : ", ?"; });
-  std::string sql = std::string("INSERT INTO ") + Table<Row>::name + "(" + column_list<Row>() +
-                    ") VALUES(" + values + ")";
-  if (Table<Row>::keys == 1)
-    sql += " ON CONFLICT(id) DO UPDATE SET " + column_list<Row>(1, 2) + " = NULL WHERE (" +
-           column_list<Row>(1, past) + ") IS NOT (" + column_list<Row>(1, past, "excluded.") + ")";
-  return sql;
-}
-
-template <typename Row>
-void insert_row(Statement& insert, const Row& row) {
-  each_column<Row>([&](const auto& column) { insert.bind(row.*column.member); });
-  insert.run();
-}
-
-template <typename Row>
-void insert_rows(const Database& database, const std::vector<Row>& rows) {
-  if (rows.empty()) return;
-  Statement insert = database.prepare(insert_sql<Row>());
-  for (const Row& row : rows) insert_row(insert, row);
+  // Those that are shared have a small number as id, and their own id as hash. Rows of a cut lie
+  // side by side.
+  if (Table<Row>::keys == 1) return sql + "hash INTEGER NOT NULL UNIQUE, PRIMARY KEY(id))";
+  return sql + "PRIMARY KEY(" + column_list<Row>(0, Table<Row>::keys) + ")) WITHOUT ROWID";
 }
 
 // The row that a statement is at, which gives all columns in their order.

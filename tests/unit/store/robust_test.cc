@@ -131,7 +131,8 @@ TEST_F(StoreRobust, RowsThatPointNowhere) {
        {"delete from stacks", "delete from labels", "delete from strings", "delete from frames",
         "update charges set basis = 200", "update charges set resource = 77",
         "update charges set ns = -5", "update charges set ns = 9223372036854775807",
-        "update stacks set frames = x'0102'", "update labels set kind = 99",
+        "update stacks set frames = x'80'", "update stacks set frames = x'7f'",
+        "update stacks set frames = x'ffffffffffffffffffff01'", "update labels set kind = 99",
         "update charges set thread = 4294967296", "update cuts set cpus = -1",
         "update settings set value = 0"}) {
     std::filesystem::remove(path());
