@@ -14,7 +14,7 @@
 
 #include "agent/delivery.h"
 #include "agent/figures.h"
-#include "agent/sink.h"
+#include "agent/make_sink.h"
 #include "agent/spool.h"
 #include "base/notify.h"
 #include "model/file.h"

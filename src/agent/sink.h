@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 
 #include "agent/config.h"
@@ -28,8 +27,5 @@ class Sink {
   // had taken it and could not say so.
   virtual Result<> put(const CutFile& cut) = 0;
 };
-
-// Nothing is asked of what is behind it before the first cut.
-[[nodiscard]] std::unique_ptr<Sink> make_sink(const SinkConfig& config);
 
 }  // namespace pkprof

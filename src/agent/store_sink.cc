@@ -9,8 +9,8 @@
 namespace pkprof {
 namespace {
 
-// What is too old or too much goes once a minute: to look takes longer than to put a cut.
-constexpr auto between_retains = std::chrono::minutes(1);
+// What is too old or too much goes once an hour: all charges are read for it.
+constexpr auto between_retains = std::chrono::hours(1);
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/sink.h"
+#include "agent/make_sink.h"
 
 #include "agent/files_sink.h"
 #include "agent/store_sink.h"
