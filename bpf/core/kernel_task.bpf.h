@@ -270,7 +270,7 @@ struct task_struct {
 	struct sched_info sched_info;
 	int nr_cpus_allowed;
 	int on_cpu;
-	int exit_state;
+	int exit_state; /* it has ended, if not 0 */
 	int pid;
 	int tgid;
 	struct mm_struct *mm;

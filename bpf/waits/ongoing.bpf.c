@@ -9,6 +9,17 @@ struct bpf_iter__task {
 	struct task_struct *task;
 } __attribute__((preserve_access_index));
 
+/* It has been off the CPU for good, and waits to be reaped: no time of its life. */
+static __always_inline bool pk_has_died(struct pk_cpu *c, struct task_struct *task)
+{
+	struct pk_waiter *w;
+
+	if (!task->exit_state)
+		return false;
+	w = pk_find_waiter(c, pk_thread_number(task), false);
+	return !w || w->window != window;
+}
+
 SEC("?iter/task")
 int pk_iter_waits(struct bpf_iter__task *ctx)
 {
@@ -21,8 +32,7 @@ int pk_iter_waits(struct bpf_iter__task *ctx)
 	__u32 waits = 0;
 	long size;
 
-	/* One that has ended and is still in the list, for its parent, waits for nothing. */
-	if (!task || !started || task->flags & PF_KTHREAD || task->on_cpu || task->exit_state)
+	if (!task || !started || task->flags & PF_KTHREAD || task->on_cpu || pk_has_died(c, task))
 		return 0;
 	w = pk_waiter_of(c, task, true);
 	s = pk_wait_memory(c);

@@ -114,6 +114,7 @@ static __always_inline struct pk_waiter *pk_take_place(struct pk_waiter *w, __u6
 	w->since = 0;
 	w->ready = 0;
 	w->off_cpu.period = 0;
+	w->off_cpu.rest = 0;
 	w->woken_by = 0;
 	w->woken_at = 0;
 	w->window = 0;
@@ -190,13 +191,31 @@ static __always_inline struct pk_waiter *pk_waiter_of(struct pk_cpu *c, struct t
 	return w;
 }
 
+enum { PK_YOUNG_PERIODS = 4 };
+
+/*
+ * A thread that has not been off the CPU for some periods shares those of the CPU. Each of thousands of
+ * threads that hardly live would leave one unfinished, and the sum be wrong by as many.
+ */
+static __always_inline struct pk_stratum *pk_stratum_of(struct pk_cpu *c, struct pk_waiter *w, __u64 ns)
+{
+	__u64 period = c->waits.pace.period;
+
+	if (likely(w->off_cpu.period))
+		return &w->off_cpu;
+	if (w->off_cpu.rest >= PK_YOUNG_PERIODS * (period ? period : PK_WAIT_PERIOD))
+		return &w->off_cpu; /* begins its own */
+	w->off_cpu.rest += ns;
+	return &c->waits.young;
+}
+
 /*
  * How much time a part of a wait that took `ns` stands for; 0: it is not kept. `*waits`: for how many
  * such, about.
  */
 static __always_inline __u64 pk_take_part(struct pk_cpu *c, struct pk_waiter *w, __u64 ns, __u32 *waits)
 {
-	__u64 stands_for = pk_stands_for(&w->off_cpu, &c->waits.pace, ns, PK_WAIT_PERIOD);
+	__u64 stands_for = pk_stands_for(pk_stratum_of(c, w, ns), &c->waits.pace, ns, PK_WAIT_PERIOD);
 
 	if (unlikely(stands_for))
 		*waits = pk_times(stands_for, ns);

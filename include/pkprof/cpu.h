@@ -211,6 +211,7 @@ struct pk_cpu_calls {
 /* Where waiting is asked for; see bpf/waits/waiter.bpf.h. */
 struct pk_cpu_waits {
 	struct pk_pace pace;
+	struct pk_stratum young; /* of threads that are new, ns */
 	__u64 pending; /* the task that has come has waits to be told */
 	__u64 request; /* number of the request that was completed last, in its disk's log, */
 	__u64 disk;    /* and the disk's place + 1; 0: there is none */

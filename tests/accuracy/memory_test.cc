@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "memory_group.h"
 #include "table.h"
 #include "testdisk.h"
 
@@ -40,48 +41,6 @@ class Setting {
  private:
   std::string path_;
   std::string before_;
-};
-
-// A control group whose members have so much memory together.
-class MemoryGroup {
- public:
-  static std::optional<MemoryGroup> create(uint64_t bytes) {
-    const std::string root = must(testnet::run_command(
-        {"awk", R"($3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { printf "%s", $2; exit })",
-         "/proc/mounts"}));
-    if (!root.empty()) return in(root, "memory.limit_in_bytes", "memory.usage_in_bytes", bytes);
-    const std::string unified = must(testnet::run_command(
-        {"awk", R"($3 == "cgroup2" { printf "%s", $2; exit })", "/proc/mounts"}));
-    if (unified.empty()) return {};
-    std::ofstream(unified + "/cgroup.subtree_control") << "+memory\n";
-    return in(unified, "memory.max", "memory.current", bytes);
-  }
-  ~MemoryGroup() {
-    for (int i = 0; !path_.empty() && i < 100 && rmdir(path_.c_str()) != 0; ++i)
-      std::this_thread::sleep_for(20ms);
-  }
-  MemoryGroup(MemoryGroup&& other) noexcept
-      : path_(std::exchange(other.path_, {})), usage_(other.usage_) {}
-  MemoryGroup& operator=(MemoryGroup&&) = delete;
-
-  void add(int pid) const { live::write_file(path_ + "/cgroup.procs", std::to_string(pid)); }
-  [[nodiscard]] uint64_t used() const { return std::stoull(live::read_file(path_ + "/" + usage_)); }
-
- private:
-  MemoryGroup(std::string path, const char* usage) : path_(std::move(path)), usage_(usage) {}
-
-  static std::optional<MemoryGroup> in(const std::string& root, const char* limit,
-                                       const char* usage, uint64_t bytes) {
-    std::string path = root + "/pkprof-memory-XXXXXX";
-    if (mkdtemp(path.data()) == nullptr) return {};
-    MemoryGroup group(path, usage);
-    if (!std::filesystem::exists(path + "/" + limit)) return {};
-    live::write_file(path + "/" + limit, std::to_string(bytes));
-    return group;
-  }
-
-  std::string path_;
-  const char* usage_;
 };
 
 // A file system on which whoever writes waits, uninterruptibly, while this lives.
@@ -285,7 +244,7 @@ TEST_F(MemoryTest, TheMemoryOfTheKilled) {
   if (IsSkipped()) return;
   const uint64_t mb = std::min<uint64_t>(available_mb() / 2, 1'500);
   const auto group = MemoryGroup::create(mb << 20);
-  if (!group) GTEST_SKIP() << "no control group for memory";
+  if (!group) GTEST_SKIP() << group.error().message;
   const int victim =
       use({"hold", "--file", disk_->path("file"), "--megabytes", std::to_string(mb * 8 / 10)});
   const int asking = use({"grow", "--megabytes", std::to_string(mb * 4 / 10)});

@@ -361,7 +361,7 @@ class LockUsageTest : public UsageTest {
     return ns;
   }
   [[nodiscard]] double truth() const { return truth_["waited_ns"].get<double>(); }
-  [[nodiscard]] int other() const { return truth_["other"].get<int>(); }
+  [[nodiscard]] int other() const { return truth_["others"][0].get<int>(); }
 
   Json lock_;
   Json truth_;

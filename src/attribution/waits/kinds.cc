@@ -34,6 +34,7 @@ struct Rule {
 // The first frame from within that any of these knows tells it; frames in between (schedule(),
 // wait_for_completion(), wait_woken()) are in none.
 constexpr std::array rules = {
+    Rule{"do_wait_intr", Place::none},  // of any wait queue; do_wait() is for children
     Rule{"io_schedule", Place::disk},
     Rule{"folio_wait", Place::disk},
     Rule{"__folio_lock", Place::disk},
@@ -58,6 +59,7 @@ constexpr std::array rules = {
     Rule{"try_to_free", Place::memory},
     Rule{"__alloc_pages_slowpath", Place::memory},
     Rule{"mem_cgroup_", Place::memory},
+    Rule{"__mem_cgroup_", Place::memory},
     Rule{"compact_zone", Place::memory},
     Rule{"out_of_memory", Place::memory},
     Rule{"__mutex_lock", Place::lock},
@@ -133,9 +135,11 @@ constexpr std::array rules = {
 };
 
 Place place_of(std::span<const std::string_view> functions) {
-  for (const std::string_view function : functions)
-    for (const Rule& rule : rules)
-      if (function.starts_with(rule.prefix)) return rule.place;
+  for (const std::string_view function : functions) {
+    const auto* const rule = std::ranges::find_if(
+        rules, [&](const Rule& one) { return function.starts_with(one.prefix); });
+    if (rule != rules.end() && rule->place != Place::none) return rule->place;
+  }
   return Place::none;
 }
 

@@ -64,21 +64,20 @@ bool is_idle_wait(std::string_view kind) {
 Waits waits_of(const Profile& profile, By by, std::span<const uint32_t> pids) {
   Waits waits{.groups = Groups(profile, by, pids)};
   std::map<GroupId, Found> all;
-  const auto is_row = [&](const SampleKey& key) {
-    const Label& label = profile.labels()[key.served];
+  const auto is_row = [&](LabelId id) {
+    const Label& label = profile.labels()[id];
     return label.kind == LabelKind::process && is_selected(label, pids);
   };
   for (const Profile::Sample& sample : profile.samples()) {
     const SampleKey& key = sample.key;
-    if (key.resource != Resource::wait || !is_row(key)) continue;
+    if (key.resource != Resource::wait || !is_row(key.served)) continue;
     const GroupId who = waits.groups.of(key.served, key.served_thread);
     add_wait(profile, waits.groups, sample, all[who]);
   }
+  // A thread is on the CPU also while an interrupt works there for somebody else.
   for (const auto& [key, value] : profile.samples()) {
-    if (key.resource != Resource::cpu || !is_row(key) || key.ran_on != key.served ||
-        part_of(profile, key) == Part::async)
-      continue;
-    const auto it = all.find(waits.groups.of(key.served, key.served_thread));
+    if (key.resource != Resource::cpu || !is_row(key.ran_on)) continue;
+    const auto it = all.find(waits.groups.of(key.ran_on, key.thread));
     if (it != all.end()) it->second.waiting.cpu_ns += value.ns;
   }
   for (auto& [who, found] : all) {

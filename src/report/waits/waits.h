@@ -26,7 +26,7 @@ struct WaitReason {
 
 struct Waiting {
   GroupId who = 0;
-  uint64_t cpu_ns = 0;   // its own context, on a CPU
+  uint64_t cpu_ns = 0;   // on a CPU, whomever that worked for
   uint64_t wait_ns = 0;  // but for what it was idle
   uint64_t idle_ns = 0;
   std::map<std::string, uint64_t> kinds;

@@ -80,6 +80,12 @@ TEST(WaitKinds, OfTheKernel) {
   EXPECT_EQ(kind({"__schedule", "schedule", "do_nanosleep", "hrtimer_nanosleep"}, &by_timer),
             "timer");
   EXPECT_EQ(kind({"__schedule", "schedule", "do_wait", "kernel_wait4"}, &by_task), "child");
+  EXPECT_EQ(
+      kind({"__schedule", "schedule", "do_wait_intr_irq", "eventfd_read", "vfs_read"}, &by_task),
+      "event");
+  EXPECT_EQ(kind({"__schedule", "schedule", "schedule_timeout", "__mem_cgroup_handle_over_high"},
+                 &by_timer),
+            "memory");
   EXPECT_EQ(kind({"__schedule", "schedule", "ptrace_stop"}, &by_task), "stopped");
 }
 

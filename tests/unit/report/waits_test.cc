@@ -85,6 +85,23 @@ TEST(Waits, AddUpByWaiter) {
   EXPECT_EQ(worker.reasons[0].chains.size(), 2);
 }
 
+// On the CPU, waiting or idle is all of its lifetime: also while an interrupt works for another
+// one.
+TEST(Waits, CpuTimeIsThatOfWhoWasOnIt) {
+  Machine machine;
+  Profile& profile = machine.profile;
+  const auto add = [&](LabelId ran_on, LabelId served) {
+    profile.add({.ran_on = ran_on,
+                 .served = served,
+                 .source = profile.string("softirq:NET_RX"),
+                 .basis = Basis::consumed},
+                {.count = 7, .ns = 7 * one_ms});
+  };
+  add(machine.worker, machine.hog);
+  add(machine.hog, machine.worker);
+  EXPECT_EQ(waits_of(profile, By::pid, {}).rows[0].cpu_ns, 307 * one_ms);
+}
+
 // Chains that begin alike are one, as far as they are.
 TEST(Waits, TellWhoHadMostlyWokenTheWaker) {
   WaitReason reason;
