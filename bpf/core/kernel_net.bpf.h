@@ -156,6 +156,12 @@ struct sk_buff {
 	__u16 mac_header;
 	unsigned char *head;
 	unsigned char *data;
+	char cb[48];
+};
+
+/* At sk_buff.cb while TCP has the packet. */
+struct tcp_skb_cb {
+	__u16 tcp_gso_segs; /* how many segments it is cut into */
 };
 
 #pragma clang attribute pop

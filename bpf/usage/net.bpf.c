@@ -103,9 +103,14 @@ int BPF_PROG(pk_net_goes_again, struct sock *sk, struct sk_buff *skb)
 {
 	struct pk_cpu *c = pk_hook(PK_HOOKS_USAGE);
 
+	struct tcp_skb_cb *cb = (void *)skb + bpf_core_field_offset(struct sk_buff, cb);
+	__u16 segments;
+
 	if (!started)
 		return 0;
-	return pk_net_used(c, PK_NET_RESENT, pk_plain(c, sk), PK_EXPIRED, 0, 0, skb->len, 1);
+	segments = BPF_CORE_READ(cb, tcp_gso_segs);
+	return pk_net_used(c, PK_NET_RESENT, pk_plain(c, sk), PK_EXPIRED, 0, 0, skb->len,
+			   segments ? segments : 1);
 }
 
 static __always_inline int pk_net_lost(struct pk_cpu *c, struct sk_buff *skb, int reason, void *sk)

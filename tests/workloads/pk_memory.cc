@@ -46,8 +46,9 @@ class Memory {
     if (madvise(start_, bytes_, advice) != 0) die("madvise");
   }
   // Has all of it, or as much as there is time for.
-  void touch() const {
-    for (size_t at = 0; at < bytes_ && !stopped(); at += page) start_[at] = 1;
+  void touch() const { touch(0, bytes_); }
+  void touch(size_t from, size_t to) const {
+    for (size_t at = from; at < to && !stopped(); at += page) start_[at] = 1;
   }
   // Gives back every other page.
   void punch() const {
@@ -161,6 +162,25 @@ uint64_t hold(const Options& options) {
   return 0;
 }
 
+// When it is told so: has its memory, and as much of a file in the page cache, at a rate.
+uint64_t fill(const Options& options) {
+  wait_for_go();
+  constexpr size_t piece = size_t{1} << 20;
+  const Memory memory(options.megabytes * piece);
+  memory.advise(MADV_NOHUGEPAGE);
+  const int fd = open(options.file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const std::string bytes(piece, 'x');
+  auto next = static_cast<double>(now_ns());
+  for (uint64_t i = 0; i < options.megabytes && !stopped(); ++i) {
+    memory.touch(i * piece, (i + 1) * piece);
+    if (write(fd, bytes.data(), piece) != static_cast<ssize_t>(piece))
+      die("writing " + options.file);
+    if (options.rate > 0) sleep_until_ns(static_cast<uint64_t>(next += 1e9 / options.rate));
+  }
+  while (!stopped()) sleep_ms(100);
+  return options.megabytes;
+}
+
 // Asks for memory when it is told so.
 uint64_t grow(const Options& options) {
   wait_for_go();
@@ -177,12 +197,12 @@ int run(int argc, char** argv) {
   Common common;
   common.add_to(app);
   Options options;
-  app.add("mode", options.mode, "read, join, compact, hold, grow")
+  app.add("mode", options.mode, "read, join, compact, hold, fill, grow")
       .required()
-      .one_of({"read", "join", "compact", "hold", "grow"});
+      .one_of({"read", "join", "compact", "hold", "fill", "grow"});
   app.add("--file", options.file, "what is read, or what hold writes to");
   app.add("--megabytes", options.megabytes, "of the file, or of memory");
-  app.add("--rate", options.rate, "of read: megabytes a second; 0: no limit");
+  app.add("--rate", options.rate, "of read and fill: megabytes a second; 0: no limit");
   if (const auto end = app.parse(argc, argv)) return *end;
   begin(common);
   const uint64_t start = now_ns();
@@ -190,6 +210,7 @@ int run(int argc, char** argv) {
                         : options.mode == "join"    ? have_joined(options)
                         : options.mode == "compact" ? have_compacted(options)
                         : options.mode == "hold"    ? hold(options)
+                        : options.mode == "fill"    ? fill(options)
                                                     : grow(options);
   print_result({{"program", "pk_memory"}, {"wall_ns", now_ns() - start}, {"done", done}});
   return 0;
