@@ -69,8 +69,12 @@ TEST_F(PressureTest, TakenByTwoAtThreeToOne) {
     return Counted{static_cast<double>(group.anonymous()), static_cast<double>(group.page_cache())};
   };
   const Counted more_before = count(more), less_before = count(less);
-  const Json memory = record("memory", "kill -USR1 $1 $2; sleep 4",
-                             {std::to_string(first), std::to_string(second)});
+  const Json memory = record(
+      "memory",
+      "kill -USR1 $1 $2; for i in {1..200}; do sleep 0.1; "
+      "[ $(stat -c %s $3) = 251658240 ] && [ $(stat -c %s $4) = 83886080 ] "
+      "&& break; done",
+      {std::to_string(first), std::to_string(second), disk_->path("240"), disk_->path("80")});
   const auto expect_of = [&](int pid, const Counted& before, const Counted& after) {
     expect_near(of_pid(memory, pid, bytes_of("anonymous")), after.anonymous - before.anonymous, 2,
                 "anonymous");
