@@ -19,7 +19,7 @@ constexpr Unit ages[] = {{'s', second_ns},
                          {'m', 60 * second_ns},
                          {'h', 3600 * second_ns},
                          {'d', 86400 * second_ns},
-                         {'w', 7 * 86400 * second_ns}};
+                         {'w', 86400 * second_ns * 7}};
 constexpr Unit sizes[] = {{'K', uint64_t{1} << 10},
                           {'M', uint64_t{1} << 20},
                           {'G', uint64_t{1} << 30},

@@ -13,7 +13,7 @@ TEST(Quantities, Ages) {
   EXPECT_EQ(parse_age("90s"), 90 * second);
   EXPECT_EQ(parse_age("15m"), 900 * second);
   EXPECT_EQ(parse_age("1h"), 3600 * second);
-  EXPECT_EQ(parse_age("2w"), 14 * 86400 * second);
+  EXPECT_EQ(parse_age("2w"), 86400 * second * 14);
   for (const char* word : {"", "h", "1", "-1h", "1.5h", "1y", "1h1m", " 1h", "99999999999w"})
     EXPECT_FALSE(parse_age(word)) << word;
 }

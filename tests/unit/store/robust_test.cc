@@ -250,6 +250,7 @@ TEST_F(StoreRobust, ReadersSeeWholeCutsWhileOthersWrite) {
   made();
   std::atomic<bool> failed = false;
   std::vector<std::jthread> writers;
+  writers.reserve(2);
   for (int w = 0; w < 2; ++w)
     writers.emplace_back([&, w] {
       const auto store = opened();
