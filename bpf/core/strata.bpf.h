@@ -52,7 +52,10 @@ static __always_inline __u64 pk_stands_for(struct pk_stratum *at, struct pk_pace
 		pk_begin_stratum(at, period, 0);
 	}
 	if (amount >= period) {
-		pk_has_kept(pace, least);
+		/* What is left of the old period is nobody's, or all would be kept for good. */
+		left = pk_has_kept(pace, least);
+		if (unlikely(left != period))
+			pk_begin_stratum(at, left, 0);
 		return amount;
 	}
 	left = *(volatile __u64 *)&at->left;
