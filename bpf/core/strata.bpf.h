@@ -21,9 +21,9 @@ static __always_inline void pk_begin_stratum(struct pk_stratum *at, __u64 period
 }
 
 /* Something is kept. Returns how long the next period is; `least`: the shortest. */
-static __always_inline __u64 pk_has_kept(struct pk_pace *pace, __u64 least)
+static __always_inline __u64 pk_has_kept(struct pk_pace *pace, __u64 least, __u32 each_second)
 {
-	const __u64 often = 64, lasts = often * 1000000000 / PK_KEPT_EACH_SECOND;
+	const __u64 often = 64, lasts = often * 1000000000 / each_second;
 	__u64 period = pace->period ? pace->period : least, now;
 
 	if (++pace->kept < often)
@@ -43,7 +43,8 @@ static __always_inline __u64 pk_has_kept(struct pk_pace *pace, __u64 least)
  * For how much this amount stands; 0: it is not kept. All is read once: an interrupt in between may come
  * here as well, and costs a period at most.
  */
-static __always_inline __u64 pk_stands_for(struct pk_stratum *at, struct pk_pace *pace, __u64 amount, __u64 least)
+static __always_inline __u64 pk_stands_for(struct pk_stratum *at, struct pk_pace *pace, __u64 amount,
+					   __u64 least, __u32 each_second)
 {
 	__u64 period = *(volatile __u64 *)&at->period, left, rest, stands_for, point;
 
@@ -53,7 +54,7 @@ static __always_inline __u64 pk_stands_for(struct pk_stratum *at, struct pk_pace
 	}
 	if (amount >= period) {
 		/* What is left of the old period is nobody's, or all would be kept for good. */
-		left = pk_has_kept(pace, least);
+		left = pk_has_kept(pace, least, each_second);
 		if (unlikely(left != period))
 			pk_begin_stratum(at, left, 0);
 		return amount;
@@ -66,7 +67,7 @@ static __always_inline __u64 pk_stands_for(struct pk_stratum *at, struct pk_pace
 	amount -= left;
 	rest = *(volatile __u64 *)&at->rest;
 	stands_for = period;
-	period = pk_has_kept(pace, least);
+	period = pk_has_kept(pace, least, each_second);
 	point = bpf_get_prandom_u32() % (period ? period : 1);
 	left = rest + point;
 	if (amount >= left) { /* from one period's point to the next one's */

@@ -21,8 +21,8 @@ struct pk_packets {
 
 static __always_inline bool pk_keeps_packet(struct pk_cpu_packets *of, __u32 length, struct pk_packets *kept)
 {
-	kept->packets = pk_stands_for(&of->packets.at, &of->packets.pace, 1, 1);
-	kept->bytes = pk_stands_for(&of->bytes.at, &of->bytes.pace, length, 1);
+	kept->packets = pk_stands_for(&of->packets.at, &of->packets.pace, 1, 1, PK_PACKETS_EACH_SECOND);
+	kept->bytes = pk_stands_for(&of->bytes.at, &of->bytes.pace, length, 1, PK_PACKETS_EACH_SECOND);
 	return unlikely(kept->packets | kept->bytes);
 }
 
@@ -109,8 +109,8 @@ int BPF_PROG(pk_net_goes_again, struct sock *sk, struct sk_buff *skb)
 	if (!started)
 		return 0;
 	segments = BPF_CORE_READ(cb, tcp_gso_segs);
-	return pk_net_used(c, PK_NET_RESENT, pk_plain(c, sk), PK_EXPIRED, 0, 0, skb->len,
-			   segments ? segments : 1);
+	return pk_net_used(c, PK_NET_RESENT, pk_plain(c, sk), PK_EXPIRED, 0,
+			   pk_peer_of_socket(pk_plain(c, sk)), skb->len, segments ? segments : 1);
 }
 
 static __always_inline int pk_net_lost(struct pk_cpu *c, struct sk_buff *skb, int reason, void *sk)
@@ -120,8 +120,8 @@ static __always_inline int pk_net_lost(struct pk_cpu *c, struct sk_buff *skb, in
 	if (!started || !skb->dev || reason == pk_drop_reason_none() ||
 	    !pk_keeps_packet(&c->usage.dropped, skb->len, &kept))
 		return 0;
-	return pk_net_used(c, PK_NET_DROPPED, pk_plain(c, sk), PK_DROPPED, pk_interface_of(skb), 0,
-			   kept.bytes, kept.packets);
+	return pk_net_used(c, PK_NET_DROPPED, pk_plain(c, sk), PK_DROPPED, pk_interface_of(skb),
+			   sk ? pk_peer_of_socket(pk_plain(c, sk)) : 0, kept.bytes, kept.packets);
 }
 
 SEC("?tp_btf/kfree_skb")

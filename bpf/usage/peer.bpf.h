@@ -148,6 +148,27 @@ static __always_inline bool pk_may_tell_end(void)
 	return __sync_fetch_and_add(&ends_told, 1) < PK_PEER_ENDS;
 }
 
+/* The number of an address and, if it is known, of the socket that is there. */
+static __always_inline __u64 pk_number_peer(struct pk_peer *peer, __u64 end)
+{
+	__u64 number, with_end;
+
+	number = mix(mix(config.seed ^ PK_SALT_PEER, (__u64)peer->address[0] << 32 | peer->address[1]),
+		     (__u64)peer->address[2] << 32 | peer->address[3]) | 1;
+	if (end) {
+		with_end = mix(number, end) | 1;
+		if (bpf_map_lookup_elem(&peers, &with_end))
+			return with_end;
+		if (pk_may_tell_end()) {
+			number = with_end;
+			peer->object = end;
+		}
+	}
+	if (!bpf_map_lookup_elem(&peers, &number))
+		bpf_map_update_elem(&peers, &number, peer, BPF_ANY);
+	return number;
+}
+
 /*
  * The number of whoever is at the other end of a packet whose network header begins here, and whose
  * socket that is, if that is known; 0: not known.
@@ -155,7 +176,6 @@ static __always_inline bool pk_may_tell_end(void)
 static __noinline __u64 pk_peer_of(__u64 header, __u32 protocol, __u32 sent, __u64 end)
 {
 	struct pk_peer peer = {};
-	__u64 number, with_end;
 
 	if (protocol == bpf_htons(ETH_P_IP)) {
 		peer.family = AF_INET;
@@ -170,20 +190,23 @@ static __noinline __u64 pk_peer_of(__u64 header, __u32 protocol, __u32 sent, __u
 	} else {
 		return 0;
 	}
-	number = mix(mix(config.seed ^ PK_SALT_PEER, (__u64)peer.address[0] << 32 | peer.address[1]),
-		     (__u64)peer.address[2] << 32 | peer.address[3]) | 1;
-	if (end) {
-		with_end = mix(number, end) | 1;
-		if (bpf_map_lookup_elem(&peers, &with_end))
-			return with_end;
-		if (pk_may_tell_end()) {
-			number = with_end;
-			peer.object = end;
-		}
-	}
-	if (!bpf_map_lookup_elem(&peers, &number))
-		bpf_map_update_elem(&peers, &number, &peer, BPF_ANY);
-	return number;
+	return pk_number_peer(&peer, end);
+}
+
+/* The other end of a connected socket, as the socket has it; 0: it is not connected. */
+static __noinline __u64 pk_peer_of_socket(__u64 skp)
+{
+	struct sock *sk = (void *)skp;
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	struct pk_peer peer = { .family = family };
+
+	if (family == AF_INET)
+		peer.address[0] = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+	else if (family == AF_INET6)
+		BPF_CORE_READ_INTO(peer.address, sk, __sk_common.skc_v6_daddr.in6_u.u6_addr32);
+	if (!(peer.address[0] | peer.address[1] | peer.address[2] | peer.address[3]))
+		return 0;
+	return pk_number_peer(&peer, pk_receiver_end(skp, false));
 }
 
 static __always_inline __u64 pk_net_of(struct sk_buff *skb)

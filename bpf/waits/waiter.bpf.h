@@ -215,7 +215,8 @@ static __always_inline struct pk_stratum *pk_stratum_of(struct pk_cpu *c, struct
  */
 static __always_inline __u64 pk_take_part(struct pk_cpu *c, struct pk_waiter *w, __u64 ns, __u32 *waits)
 {
-	__u64 stands_for = pk_stands_for(pk_stratum_of(c, w, ns), &c->waits.pace, ns, PK_WAIT_PERIOD);
+	__u64 stands_for = pk_stands_for(pk_stratum_of(c, w, ns), &c->waits.pace, ns, PK_WAIT_PERIOD,
+					 PK_KEPT_EACH_SECOND);
 
 	if (unlikely(stands_for))
 		*waits = pk_times(stands_for, ns);

@@ -28,6 +28,10 @@ struct pk_strata {
 	struct pk_pace pace;
 };
 
-enum { PK_KEPT_EACH_SECOND = 1000 }; /* that a CPU is to keep of each kind, about */
+/* That a CPU is to keep of each kind, about. */
+enum {
+	PK_KEPT_EACH_SECOND = 1000, /* with stacks: some 10 us each */
+	PK_PACKETS_EACH_SECOND = 4000,
+};
 
 #endif

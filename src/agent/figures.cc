@@ -98,6 +98,10 @@ void Figures::add(const Profile& profile) {
     group.kernel_ns += row.own_ns;
     group.async_ns += row.async_ns;
     group.stolen_ns += row.stolen_ns;
+    for (const auto& [source, ns] : row.sources) {
+      const bool has_room = sources_.contains(source) || sources_.size() < series_;
+      sources_[has_room ? source : other] += ns;
+    }
   }
   others_["kernel"] += ledger.kernel_ns;
   others_["idle"] += ledger.idle_ns;
@@ -151,6 +155,13 @@ std::string Figures::text(const std::vector<SinkState>& sinks) const {
     Family family(out, "pkprof_unclaimed_cpu_seconds_total", "counter",
                   "CPU time of which it is not known whom it was for, by why.");
     for (const auto& [reason, ns] : unclaimed_) family.seconds({{"reason", reason}}, ns);
+  }
+  {
+    Family family(
+        out, "pkprof_source_cpu_seconds_total", "counter",
+        "CPU time that was for somebody, by the kind of work: user code, a system call, a "
+        "softirq. The same time as in pkprof_cpu_seconds_total.");
+    for (const auto& [source, ns] : sources_) family.seconds({{"source", source}}, ns);
   }
   Family(out, "pkprof_all_cpu_seconds_total", "counter", "CPUs times time.").seconds({}, cpu_ns_);
   Family(out, "pkprof_recorded_seconds_total", "counter", "Time that was recorded.")

@@ -43,7 +43,6 @@ class Figures {
     uint64_t kernel_ns = 0;
     uint64_t async_ns = 0;
     uint64_t stolen_ns = 0;
-    std::map<std::string, uint64_t> async_sources;
   };
   Group& group_of(const std::string& name);
 
@@ -54,6 +53,7 @@ class Figures {
   std::set<std::string> without_series_;
   std::map<std::string, uint64_t> others_;     // "idle", "kernel", "steal", "unclaimed"
   std::map<std::string, uint64_t> unclaimed_;  // by reason
+  std::map<std::string, uint64_t> sources_;    // of all groups; so many as they may be, too
   std::map<std::string, uint64_t> counters_;
   uint64_t cpu_ns_ = 0;
   uint64_t recorded_ns_ = 0;

@@ -59,6 +59,8 @@ TEST(AgentFigures, AddUp) {
   EXPECT_EQ(lines["pkprof_other_cpu_seconds_total{kind=\"idle\"}"], "10.000000000");
   EXPECT_EQ(lines["pkprof_other_cpu_seconds_total{kind=\"unclaimed\"}"], "2.000000000");
   EXPECT_EQ(lines["pkprof_unclaimed_cpu_seconds_total{reason=\"unsampled\"}"], "2.000000000");
+  EXPECT_EQ(lines["pkprof_source_cpu_seconds_total{source=\"user\"}"], "4.000000000");
+  EXPECT_EQ(lines["pkprof_source_cpu_seconds_total{source=\"softirq:NET_RX\"}"], "2.000000000");
   EXPECT_EQ(lines["pkprof_all_cpu_seconds_total"], "20.000000000");
   EXPECT_EQ(lines["pkprof_watched_seconds_total"], "6.000000000");
   EXPECT_EQ(lines["pkprof_cost_cpu_seconds_total"], "0.500000000");
