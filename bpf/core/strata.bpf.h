@@ -53,10 +53,7 @@ static __always_inline __u64 pk_stands_for(struct pk_stratum *at, struct pk_pace
 		pk_begin_stratum(at, period, 0);
 	}
 	if (amount >= period) {
-		/* What is left of the old period is nobody's, or all would be kept for good. */
-		left = pk_has_kept(pace, least, each_second);
-		if (unlikely(left != period))
-			pk_begin_stratum(at, left, 0);
+		pk_has_kept(pace, least, each_second);
 		return amount;
 	}
 	left = *(volatile __u64 *)&at->left;
@@ -80,6 +77,19 @@ static __always_inline __u64 pk_stands_for(struct pk_stratum *at, struct pk_pace
 	at->period = period;
 	at->left = left - (amount < left ? amount : left);
 	at->rest = period - point;
+	return stands_for;
+}
+
+/*
+ * The same where place and pace are a CPU's. Where all that comes is as large as a period, that has to
+ * grow as well: what is left of the old one is nobody's.
+ */
+static __always_inline __u64 pk_cpu_stands_for(struct pk_strata *s, __u64 amount, __u64 least, __u32 each_second)
+{
+	__u64 stands_for = pk_stands_for(&s->at, &s->pace, amount, least, each_second);
+
+	if (unlikely(amount >= s->at.period && s->pace.period && s->pace.period != s->at.period))
+		pk_begin_stratum(&s->at, s->pace.period, 0);
 	return stands_for;
 }
 

@@ -30,7 +30,7 @@ struct pk_strata {
 
 /* That a CPU is to keep of each kind, about. */
 enum {
-	PK_KEPT_EACH_SECOND = 1000, /* with stacks: some 10 us each */
+	PK_KEPT_EACH_SECOND = 2000, /* with stacks: some 10 us each */
 	PK_PACKETS_EACH_SECOND = 4000,
 };
 

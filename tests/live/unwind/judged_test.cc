@@ -201,9 +201,9 @@ class UnwindJudgedTest : public testing::Test {
     if (load) load();
     std::this_thread::sleep_for(500ms);
     Running record(pkprof_argv(
-        {"record", "-a", "--budget", "100", "-F", "5000", "-o", dir_.file("profile.pb.gz")}));
+        {"record", "-a", "--budget", "100", "-F", "10000", "-o", dir_.file("profile.pb.gz")}));
     while (!waits_for_signals(record.pid())) std::this_thread::sleep_for(10ms);
-    std::this_thread::sleep_for(500ms);  // tables are made: five times as many samples as usual
+    std::this_thread::sleep_for(500ms);  // tables are made: of ten times as many samples as usual
     const int stops = in_guest() ? 20 : 1000;
     const Stacks stacks = stop_at_random(pid, stops);
     record.signal(SIGINT);

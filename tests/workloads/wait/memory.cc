@@ -41,6 +41,8 @@ void be_told(int from) {
 // The cgroup of that directory has room for 16 MiB.
 Said memory_scenario(const Arguments& groups) {
   std::ofstream(groups.front() + "/cgroup.procs") << getpid() << std::endl;
+  // A CPU gives pages back in batches, those of others that were on it as well.
+  stay_on(is_bystander() ? 1 : 0);
   int begins[2], has_it[2];
   if (pipe(begins) || pipe(has_it)) give_up("pipe");
   const pid_t child = in_child([&] {
@@ -55,9 +57,7 @@ Said memory_scenario(const Arguments& groups) {
     }
   });
   Said said{.others = {child}};
-  // Now and then one wait is ended by a page of this group that the bystander gives back: they were
-  // one program. Of more waits it is a smaller part.
-  for (const uint64_t end = now_ns() + 2 * lasts; now_ns() < end;) {
+  for (const uint64_t end = now_ns() + lasts; now_ns() < end;) {
     tell(begins[1]);
     be_told(has_it[0]);
     char* const memory = take(own_bytes);
