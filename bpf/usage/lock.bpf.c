@@ -140,7 +140,8 @@ static __noinline __u64 pk_lock_ended(struct pk_cpu *c, __u64 lock)
 	now = bpf_ktime_get_ns();
 	if (!started || k->window != window || now <= since)
 		return 0;
-	all = pk_cpu_stands_for(&c->usage.waits_for_locks, now - since, PK_LOCK_PERIOD, PK_KEPT_EACH_SECOND);
+	all = pk_stands_for(&c->usage.waits_for_locks.at, &c->usage.waits_for_locks.pace, now - since,
+			    PK_LOCK_PERIOD, PK_KEPT_EACH_SECOND);
 	level = pk_level(c);
 	c->usage.lock[level].lock = lock;
 	c->usage.lock[level].holder = k->holder;

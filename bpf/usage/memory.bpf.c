@@ -35,7 +35,8 @@ int BPF_PROG(pk_memory_taken, struct page *page, unsigned int order)
 
 	if (!started || !page)
 		return 0;
-	all = pk_cpu_stands_for(&c->usage.memory, bytes, PK_MEMORY_PERIOD, PK_KEPT_EACH_SECOND);
+	all = pk_stands_for(&c->usage.memory.at, &c->usage.memory.pace, bytes, PK_MEMORY_PERIOD,
+			    PK_KEPT_EACH_SECOND);
 	if (likely(!all))
 		return 0;
 	if (pk_is_elsewhere(c))

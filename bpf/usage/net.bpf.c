@@ -21,8 +21,8 @@ struct pk_packets {
 
 static __always_inline bool pk_keeps_packet(struct pk_cpu_packets *of, __u32 length, struct pk_packets *kept)
 {
-	kept->packets = pk_cpu_stands_for(&of->packets, 1, 1, PK_PACKETS_EACH_SECOND);
-	kept->bytes = pk_cpu_stands_for(&of->bytes, length, 1, PK_PACKETS_EACH_SECOND);
+	kept->packets = pk_stands_for(&of->packets.at, &of->packets.pace, 1, 1, PK_PACKETS_EACH_SECOND);
+	kept->bytes = pk_stands_for(&of->bytes.at, &of->bytes.pace, length, 1, PK_PACKETS_EACH_SECOND);
 	return unlikely(kept->packets | kept->bytes);
 }
 

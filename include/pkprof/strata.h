@@ -2,7 +2,7 @@
 /*
  * What is frequent is kept in proportion: all that is as large as a period, and of what is smaller that
  * in which a random point of each period falls. It stands for the period. So what is kept adds up to all
- * of it, within a period, and no rhythm favours one part over another. See bpf/core/strata.bpf.h.
+ * of it, within a period, and no rhythm favours one part over another. See stands_for.h.
  */
 #ifndef PKPROF_STRATA_H
 #define PKPROF_STRATA_H
@@ -10,8 +10,8 @@
 /* Where one is in the period: amounts, of time or of bytes. */
 struct pk_stratum {
 	__u64 period; /* 0: none was begun */
-	__u64 left;   /* up to the point that counts */
-	__u64 rest;   /* and from there to the period's end */
+	__u64 left;   /* up to the point that counts or, past it, to the period's end */
+	__u64 rest;   /* from the point to the end; 0: it is past the point */
 };
 
 /* How long periods that begin now are, so that no more is kept than is to be. */

@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 #include <signal.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <array>
@@ -34,6 +35,12 @@ std::string boot_id() {
   if (!text) return "unknown";
   std::erase_if(*text, [](char c) { return c == '-' || c == '\n'; });
   return *text;
+}
+
+std::string host_of(const AgentConfig& config) {
+  utsname system{};
+  uname(&system);
+  return config.host.empty() ? system.nodename : config.host;
 }
 
 RecordOptions record_options(const AgentConfig& config, bool once) {
@@ -89,7 +96,7 @@ class Agent {
     }
     for (const SinkConfig& sink : config.sinks)
       deliveries_.push_back(std::make_unique<Delivery>(
-          Delivery::Options{.sink = sink.name, .host = config.host, .labels = config.labels},
+          Delivery::Options{.sink = sink.name, .host = host_of(config), .labels = config.labels},
           make_sink(sink), *spool_, options_.tell));
     if (config.metrics.address.empty() || options_.once) return {};
     auto server = FiguresServer::start(config.metrics.address, config.metrics.port,

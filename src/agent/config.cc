@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <set>
-#include <span>
 #include <utility>
 
 #define TOML_HEADER_ONLY 1
@@ -13,6 +11,7 @@
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 
+#include "args/quantities.h"
 #include "model/file.h"
 
 namespace pkprof {
@@ -22,29 +21,6 @@ constexpr size_t most_bytes = 1 << 20;
 constexpr std::array sink_types = {"files", "store"};
 constexpr std::array groups = {"container", "unit", "exe", "comm", "cgroup"};
 constexpr std::array resource_names = {"cpu", "wait", "lock", "disk", "net", "memory", "all"};
-
-struct Unit {
-  char letter;
-  uint64_t is;
-};
-constexpr std::array sizes = {Unit{'K', uint64_t{1} << 10}, Unit{'M', uint64_t{1} << 20},
-                              Unit{'G', uint64_t{1} << 30}, Unit{'T', uint64_t{1} << 40}};
-constexpr uint64_t second_ns = 1'000'000'000;
-constexpr std::array ages = {Unit{'s', second_ns}, Unit{'m', 60 * second_ns},
-                             Unit{'h', 3600 * second_ns}, Unit{'d', 86400 * second_ns}};
-
-// A whole number and one of the letters.
-Result<uint64_t> in_units(std::string_view text, std::span<const Unit> units, const char* example) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
-  const auto unit = std::ranges::find_if(
-      units, [rest](const Unit& one) { return rest.size() == 1 && rest.front() == one.letter; });
-  uint64_t all = 0;
-  if (error != std::errc() || unit == units.end() || __builtin_mul_overflow(number, unit->is, &all))
-    return fail("\"" + std::string(text) + "\" is not of the form \"" + example + "\"");
-  return all;
-}
 
 // One table of the file, whose keys are taken one by one. What is left over is an error.
 class Table {
@@ -188,8 +164,8 @@ SinkConfig read_sink(const toml::table& from, const std::string& path, std::stri
     table.take("directory", sink.directory);
     if (!sink.directory.starts_with('/')) table.complain(from, "directory is to begin with /");
   }
-  table.take("keep", sink.keep.age_ns, age_from);
-  table.take("size", sink.keep.bytes, bytes_from);
+  table.take("keep", sink.keep.age_ns, parse_age);
+  table.take("size", sink.keep.bytes, parse_bytes);
   table.end();
   return sink;
 }
@@ -222,14 +198,6 @@ void read_metrics(const toml::table* from, const std::string& path, std::string&
 
 }  // namespace
 
-Result<uint64_t> bytes_from(std::string_view text) {
-  return in_units(text, sizes, "512M");
-}
-
-Result<uint64_t> age_from(std::string_view text) {
-  return in_units(text, ages, "7d");
-}
-
 Result<AgentConfig> parse_agent_config(std::string_view text, const std::string& path) {
   const toml::parse_result parsed = toml::parse(text, path);
   if (!parsed)
@@ -249,7 +217,7 @@ Result<AgentConfig> parse_agent_config(std::string_view text, const std::string&
   read_labels(table.table("labels"), table, config.labels);
   table.take("spool", config.spool);
   if (!config.spool.starts_with('/')) table.complain(parsed.table(), "spool is to begin with /");
-  table.take("spool_size", config.spool_bytes, bytes_from);
+  table.take("spool_size", config.spool_bytes, parse_bytes);
   read_metrics(table.table("metrics"), path, error, config.metrics);
   for (const toml::table* sink : table.tables("sink"))
     config.sinks.push_back(read_sink(*sink, path, error));

@@ -52,8 +52,4 @@ struct AgentConfig {
                                                      const std::string& path);
 [[nodiscard]] Result<AgentConfig> read_agent_config(const std::string& path);
 
-// "512M" in bytes (K, M, G, T, by 1024), "7d" in nanoseconds (s, m, h, d).
-[[nodiscard]] Result<uint64_t> bytes_from(std::string_view text);
-[[nodiscard]] Result<uint64_t> age_from(std::string_view text);
-
 }  // namespace pkprof

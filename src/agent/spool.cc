@@ -20,6 +20,13 @@ constexpr size_t start_digits = 20;  // of a name: when it began, "-", which boo
 constexpr const char* fresh =
     "/fresh.pb.gz";  // before it is linked; of the last run, if it is there
 
+// Another error than a full disk would have the whole spool dropped in vain.
+bool has_room_for(const std::string& directory, uint64_t bytes) {
+  std::error_code error;
+  const fs::space_info space = fs::space(directory, error);
+  return error || space.available > bytes;
+}
+
 bool is_cut(std::string_view name) {
   return name.ends_with(Spool::suffix) && name.size() > start_digits + Spool::suffix.size() &&
          name[start_digits] == '-' && std::ranges::all_of(name.substr(0, start_digits), [](char c) {
@@ -83,7 +90,8 @@ Result<> Spool::add(uint64_t start_unix_ns, const std::string& boot, std::string
   const std::lock_guard lock(mutex_);
   const std::string path = directory_ + fresh;
   Result<> written = write_file(path, file);
-  while (!written && drop_oldest()) written = write_file(path, file);
+  while (!written && !has_room_for(directory_, file.size()) && drop_oldest())
+    written = write_file(path, file);
   if (!written) return written;
   char number[24];
   std::snprintf(number, sizeof number, "%020llu", static_cast<unsigned long long>(start_unix_ns));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // pkprof agent.
-#include <sys/utsname.h>
-
 #include <cstdio>
 #include <memory>
 
@@ -25,11 +23,6 @@ int start_agent(const Options& o) {
     std::printf("%s: %zu sinks, metrics %s\n", clean(o.config).c_str(), config->sinks.size(),
                 config->metrics.address.empty() ? "off" : "on");
     return 0;
-  }
-  if (config->host.empty()) {
-    utsname system{};
-    uname(&system);
-    config->host = system.nodename;
   }
   const auto done = run_agent({.config_path = o.config,
                                .config = std::move(*config),

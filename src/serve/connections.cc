@@ -10,11 +10,9 @@
 namespace pkprof {
 namespace {
 
-constexpr int idle_seconds = 10;
 constexpr timeval second{.tv_sec = 1, .tv_usec = 0};
 constexpr uint64_t patience = 10;  // ticks, until it is allowed
 constexpr rlim_t most_connections = 256;
-constexpr ev_ssize_t most_header_bytes = 8192;
 
 // Half of the descriptors that there may be, at most: files are read, too.
 size_t room_for_connections() {
@@ -97,13 +95,6 @@ void Connections::allow(evhttp_request* request) {
   const int fd =
       bufferevent_getfd(evhttp_connection_get_bufferevent(evhttp_request_get_connection(request)));
   for (Connection& c : connections_) c.allowed = c.allowed || c.fd == fd;
-}
-
-void limit_requests(evhttp* http) {
-  evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
-  evhttp_set_timeout(http, idle_seconds);
-  evhttp_set_max_headers_size(http, most_header_bytes);
-  evhttp_set_max_body_size(http, 0);
 }
 
 }  // namespace pkprof

@@ -61,7 +61,4 @@ class Connections {
   Event second_;
 };
 
-// What every server here has: GET and HEAD without a body, headers that end.
-void limit_requests(evhttp* http);
-
 }  // namespace pkprof

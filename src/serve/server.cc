@@ -2,23 +2,14 @@
 // HTTP by libevent. Whoever has the token gets the page, however many others connect.
 #include "serve/server.h"
 
-#include <arpa/inet.h>
-#include <event2/buffer.h>
-#include <event2/event.h>
-#include <event2/http.h>
 #include <event2/keyvalq_struct.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 
-#include <algorithm>
 #include <array>
-#include <memory>
-#include <optional>
 #include <string_view>
 
-#include "serve/connections.h"
+#include "serve/http_service.h"
 
 namespace pkprof {
 namespace {
@@ -53,49 +44,15 @@ class Server {
     auto token = new_token();
     if (!token) return std::unexpected(token.error());
     token_ = std::move(*token);
-    base_.reset(event_base_new());
-    if (!base_) return fail("serving: libevent has no means to wait here");
-    http_.reset(evhttp_new(base_.get()));
-    if (!http_) return fail("serving: out of memory");
-    // Where there are no descriptors, all that could be said is said once for each that waits.
-    event_set_log_callback([](int, const char*) {});
-    connections_.emplace(base_.get(), http_.get());
-    limit_requests(http_.get());
-    evhttp_set_gencb(
-        http_.get(),
-        [](evhttp_request* request, void* self) { static_cast<Server*>(self)->answer(request); },
-        this);
-    auto port = listen();
+    const auto port = http_.listen("127.0.0.1", served_.port,
+                                   [this](evhttp_request* request) { answer(request); });
     if (!port) return std::unexpected(port.error());
-    for (size_t i = 0; i < ends_.size(); ++i) {
-      constexpr int signals[] = {SIGINT, SIGTERM};
-      ends_[i].reset(evsignal_new(
-          base_.get(), signals[i],
-          [](evutil_socket_t, short, void* base) {
-            event_base_loopbreak(static_cast<event_base*>(base));
-          },
-          base_.get()));
-      event_add(ends_[i].get(), nullptr);
-    }
+    for (const int signal : {SIGINT, SIGTERM}) http_.end_at(signal, EV_SIGNAL | EV_PERSIST);
     served_.ready("http://127.0.0.1:" + std::to_string(*port) + "/?token=" + token_, *port);
-    if (event_base_dispatch(base_.get()) < 0) return fail("serving: waiting for requests failed");
-    return {};
+    return http_.run();
   }
 
  private:
-  Result<uint16_t> listen() {
-    const auto* socket = evhttp_bind_socket_with_handle(http_.get(), "127.0.0.1", served_.port);
-    if (!socket)
-      return fail_errno("listening on port " + std::to_string(served_.port) +
-                        " (--port 0 takes any that is free)");
-    sockaddr_in address{};
-    socklen_t size = sizeof(address);
-    const int fd = evhttp_bound_socket_get_fd(const_cast<evhttp_bound_socket*>(socket));
-    if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size))
-      return fail_errno("listening");
-    return ntohs(address.sin_port);
-  }
-
   [[nodiscard]] bool is_allowed(evhttp_request* request) const {
     const char* host = evhttp_request_get_host(request);  // without its port
     if (!host) return false;
@@ -117,7 +74,7 @@ class Server {
     if (!is_allowed(request))
       return reply(request, 403, "text/plain",
                    "Not without the token: open the address that pkprof serve printed.\n");
-    connections_->allow(request);
+    http_.allow(request);
     const char* path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
     if (path && std::string_view(path) != "/")
       return reply(request, 404, "text/plain", "There is only one page.\n");
@@ -128,31 +85,21 @@ class Server {
 
   static void reply(evhttp_request* request, int status, const std::string& type,
                     std::string_view body) {
-    evkeyvalq* headers = evhttp_request_get_output_headers(request);
     const std::string content = type + "; charset=utf-8";
-    for (const auto& [name, value] : {std::pair{"Content-Type", content.c_str()},
-                                      {"Cache-Control", "no-store"},
-                                      {"Referrer-Policy", "no-referrer"},
-                                      {"X-Content-Type-Options", "nosniff"},
-                                      {"X-Frame-Options", "DENY"},
-                                      {"Content-Security-Policy", "frame-ancestors 'none'"},
-                                      {"Cross-Origin-Opener-Policy", "same-origin"},
-                                      {"Cross-Origin-Resource-Policy", "same-origin"},
-                                      {"Connection", "close"}})
-      evhttp_add_header(headers, name, value);
-    const std::unique_ptr<evbuffer, Freed<evbuffer_free>> buffer(evbuffer_new());
-    // libevent would send it all the same.
-    if (evhttp_request_get_command(request) != EVHTTP_REQ_HEAD)
-      evbuffer_add(buffer.get(), body.data(), body.size());
-    evhttp_send_reply(request, status, nullptr, buffer.get());
+    HttpService::reply(request, status,
+                       {{"Content-Type", content.c_str()},
+                        {"Cache-Control", "no-store"},
+                        {"Referrer-Policy", "no-referrer"},
+                        {"X-Frame-Options", "DENY"},
+                        {"Content-Security-Policy", "frame-ancestors 'none'"},
+                        {"Cross-Origin-Opener-Policy", "same-origin"},
+                        {"Cross-Origin-Resource-Policy", "same-origin"}},
+                       body);
   }
 
   const Served& served_;
   std::string token_;
-  EventBase base_;
-  HttpServer http_;
-  std::optional<Connections> connections_;
-  std::array<Event, 2> ends_;
+  HttpService http_;
 };
 
 }  // namespace

@@ -250,6 +250,22 @@ TEST_F(WaitsTest, Tcp) {
   expect("reply", 5);
 }
 
+// Of datagrams the sender's address is told. Whose port bind() chose waits for its next request.
+TEST_F(WaitsTest, Udp) {
+  run("udp");
+  expect_near(waited("reply"), truth(), 5);
+  const auto from = [this](const char* address) {
+    return waited("reply", [address](const Json& whom) { return whom == address; });
+  };
+  EXPECT_GE(from("127.0.0.3"), 0.99 * waited("reply")) << report_["waits"].dump(1);
+  EXPECT_LE(from("127.0.0.5"), 0.01 * waited("reply"));
+  for (const Json& row : report_["waits"])
+    if (is_right(row["who"])) {
+      EXPECT_GT(row["kinds"].value("idle", 0.0), 0.1 * truth() * 1e9) << row.dump(1);
+      EXPECT_EQ(row["kinds"].value("reply", 0.0), 0) << row.dump(1);
+    }
+}
+
 TEST_F(WaitsTest, QueuedBehindAnother) {
   off_cpu_percent_ = 2;  // on a loaded machine a wait of a time slice may be missing: not explained
   run("hogs");

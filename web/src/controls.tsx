@@ -80,3 +80,37 @@ export function Small({ least }: { least: string | 0 }) {
   if (!least) return null;
   return <p>Calls of less than {least} are summed up as "(small)", to keep this page small.</p>;
 }
+
+export function RowCount({ rows }: { rows: number }) {
+  return (
+    <output>
+      {rows} {rows === 1 ? "row" : "rows"}
+    </output>
+  );
+}
+
+// Back from one row's stacks to those of all.
+export function Everybody({ onPress }: { onPress: () => void }) {
+  return (
+    <button type="button" class="everybody" onClick={onPress}>
+      of everybody
+    </button>
+  );
+}
+
+interface OpenerProps {
+  name: string;
+  open: boolean;
+  onPress: () => void;
+}
+
+// The head of a row that has more to show.
+export function Opener({ name, open, onPress }: OpenerProps) {
+  return (
+    <th scope="row">
+      <button type="button" class="name" aria-expanded={open} onClick={onPress}>
+        {name}
+      </button>
+    </th>
+  );
+}

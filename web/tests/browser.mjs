@@ -98,5 +98,8 @@ export async function openUrl(url) {
 
 export const text = (selector) => page.$eval(selector, (e) => e.textContent);
 export const texts = (selector) => page.$$eval(selector, (all) => all.map((e) => e.textContent));
+// Of each row that is met, the texts of its cells.
+export const cells = (selector) =>
+  page.$$eval(selector, (all) => all.map((tr) => [...tr.children].map((e) => e.textContent)));
 export const tab = (name) => page.click(`#tab-${name}`);
 export const rows = ".ledger tbody:first-of-type";

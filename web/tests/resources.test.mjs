@@ -7,6 +7,7 @@ import { beforeEach, describe, test } from "node:test";
 
 import {
   bytes,
+  cells,
   duration,
   fixture,
   open,
@@ -28,8 +29,6 @@ const titleOf = (who) =>
     ? `${printable(who.comm)}[${who.pid}]`
     : printable(who).replace(/^UNCLAIMED:/, "unclaimed: ");
 const told = async () => (await text(".told")).trim();
-const cells = (selector) =>
-  page.$$eval(selector, (all) => all.map((tr) => [...tr.children].map((e) => e.textContent)));
 const heads = (selector) => texts(`${selector} > thead th`);
 const count = (n) => n.toLocaleString("en").replaceAll(",", "\u202f");
 const or = (value, write) => (value ? write(value) : "–");

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { beforeEach, describe, test } from "node:test";
 
 import {
+  cells,
   duration,
   fixture,
   open,
@@ -25,8 +26,6 @@ const titleOf = (who) =>
   typeof who === "object" ? `${printable(who.comm)}[${who.pid}]` : printable(who);
 const isIdle = (kind) => kind === "idle" || kind === "stopped";
 const told = () => text(".told");
-const cells = (selector) =>
-  page.$$eval(selector, (all) => all.map((tr) => [...tr.children].map((e) => e.textContent)));
 
 // Of a row of the table, or of a box of the graph.
 async function choose(name) {

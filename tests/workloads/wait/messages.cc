@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for answers, over pipes and over a connection.
+// Waits for answers, over pipes, over a connection and by datagrams.
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "wait/wait.h"
 
@@ -45,7 +47,51 @@ void serve(int listener) {
   }
 }
 
+sockaddr_in loopback(uint32_t host, uint16_t port) {
+  return {.sin_family = AF_INET,
+          .sin_port = htons(port),
+          .sin_addr = {htonl(INADDR_LOOPBACK + host)},
+          .sin_zero = {}};
+}
+
+// At a port of the caller's choice, as servers are: a free one, which the kernel names.
+int bound_to(uint32_t host, sockaddr_in& address) {
+  for (const bool is_named : {false, true}) {
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    socklen_t length = sizeof address;
+    if (!is_named) address = loopback(host, 0);
+    auto* const at = reinterpret_cast<sockaddr*>(&address);
+    if (bind(fd, at, length) || getsockname(fd, at, &length)) give_up("bind");
+    if (is_named) return fd;
+    close(fd);
+  }
+  return -1;
+}
+
 }  // namespace
+
+// Whose datagram it is, is told by where it comes from: 127.0.0.3, the bystander's from 127.0.0.5.
+Said udp_scenario(const Arguments&) {
+  sockaddr_in address{};
+  const int server = bound_to(is_bystander() ? 4 : 2, address);
+  const pid_t child = in_child([&] {
+    sockaddr_in from{};
+    socklen_t length = sizeof from;
+    auto* const at = reinterpret_cast<sockaddr*>(&from);
+    for (char byte; recvfrom(server, &byte, 1, 0, at, &length) == 1; length = sizeof from) {
+      work(2 * ms);
+      if (sendto(server, &byte, 1, 0, at, length) != 1) break;
+    }
+  });
+  const int one = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (connect(one, reinterpret_cast<sockaddr*>(&address), sizeof address)) give_up("connect");
+  Said said = ask(one, one, child);
+  close(one);
+  close(server);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  return said;
+}
 
 Said pipe_scenario(const Arguments&) {
   int question[2], reply[2];

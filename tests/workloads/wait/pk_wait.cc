@@ -41,6 +41,7 @@ constexpr std::array modes = {
     Mode{"eventfd", eventfd_scenario},
     Mode{"pipe", pipe_scenario},
     Mode{"tcp", tcp_scenario},
+    Mode{"udp", udp_scenario},
     Mode{"disk", disk_scenario, 2},
     Mode{"fault", fault_scenario, 2},
     Mode{"memory", memory_scenario, 2},

@@ -76,6 +76,7 @@ uint64_t blocked_time_of(Call call) {
 [[nodiscard]] Said eventfd_scenario(const Arguments&);
 [[nodiscard]] Said pipe_scenario(const Arguments&);
 [[nodiscard]] Said tcp_scenario(const Arguments&);
+[[nodiscard]] Said udp_scenario(const Arguments&);
 [[nodiscard]] Said disk_scenario(const Arguments&);
 [[nodiscard]] Said fault_scenario(const Arguments&);
 [[nodiscard]] Said memory_scenario(const Arguments&);

@@ -3,7 +3,7 @@
 // was, in a flame graph.
 import { useMemo, useState } from "preact/hooks";
 
-import { Search, Small } from "../controls";
+import { Everybody, RowCount, Search, Small } from "../controls";
 import {
   type Group,
   type Profile,
@@ -116,14 +116,8 @@ function One({ profile, by, rows: what, only, theme, resource, usage }: OneProps
       <h2>{usage.question}</h2>
       <div class="controls">
         {!single && <Search what={isLock ? "who waited" : "who used it"} value={search} onInput={setSearch} />}
-        <output>
-          {rows.length} {rows.length === 1 ? "row" : "rows"}
-        </output>
-        {!single && chosen && (
-          <button type="button" class="everybody" onClick={() => setChosen(null)}>
-            of everybody
-          </button>
-        )}
+        <RowCount rows={rows.length} />
+        {!single && chosen && <Everybody onPress={() => setChosen(null)} />}
       </div>
       <UsageTable
         usage={usage}

@@ -4,7 +4,7 @@
 import { Fragment } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
-import { More, SortHead, useSort } from "../controls";
+import { More, Opener, SortHead, useSort } from "../controls";
 import type {
   ResourceUsage,
   Usage,
@@ -124,16 +124,11 @@ export function UsageTable(props: Props) {
           {sorted.slice(0, limit).map((row) => (
             <Fragment key={row.who}>
               <tr class={row === open ? "open" : ""}>
-                <th scope="row">
-                  <button
-                    type="button"
-                    class="name"
-                    aria-expanded={row === open}
-                    onClick={() => onOpen(row === open ? null : row)}
-                  >
-                    {name(row)}
-                  </button>
-                </th>
+                <Opener
+                  name={name(row)}
+                  open={row === open}
+                  onPress={() => onOpen(row === open ? null : row)}
+                />
                 {cells(columns, row)}
               </tr>
               {row === open && opens(row) && (

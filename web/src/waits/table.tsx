@@ -5,7 +5,7 @@ import { Fragment } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
 import { type WaitWork, waitWorks } from "../colours";
-import { More, SortHead, useSort } from "../controls";
+import { More, Opener, SortHead, useSort } from "../controls";
 import type { WaitReason, WaitRow, WaitTable, Waits } from "../data";
 import { count, duration } from "../format";
 import { kindOf, kindsOf } from "./rows";
@@ -96,16 +96,11 @@ export function WaitsTable(props: Props) {
           {sorted.slice(0, limit).map((row) => (
             <Fragment key={row.who}>
               <tr class={row === open ? "open" : ""}>
-                <th scope="row">
-                  <button
-                    type="button"
-                    class="name"
-                    aria-expanded={row === open}
-                    onClick={() => onOpen(row === open ? null : row)}
-                  >
-                    {name(row)}
-                  </button>
-                </th>
+                <Opener
+                  name={name(row)}
+                  open={row === open}
+                  onPress={() => onOpen(row === open ? null : row)}
+                />
                 {columns.slice(1).map(([column]) => (
                   <td key={column} class="number">
                     {value(row, column) ? duration(value(row, column)) : "–"}

@@ -4,7 +4,7 @@
 import { useMemo, useState } from "preact/hooks";
 
 import { type WaitWork, waitWorks } from "../colours";
-import { Search, Small } from "../controls";
+import { Everybody, RowCount, Search, Small } from "../controls";
 import { type Group, type Profile, type WaitRow, ofOwnStacks, rowOf } from "../data";
 import { Flame } from "../flame";
 import { duration } from "../format";
@@ -63,9 +63,7 @@ export function Waits({ profile, by, rows: what, only, theme }: Props) {
     <div>
       <div class="controls">
         {!single && <Search what="who waited" value={search} onInput={setSearch} />}
-        <output>
-          {rows.length} {rows.length === 1 ? "row" : "rows"}
-        </output>
+        <RowCount rows={rows.length} />
         <label>
           waits{" "}
           <select
@@ -83,11 +81,7 @@ export function Waits({ profile, by, rows: what, only, theme }: Props) {
               ))}
           </select>
         </label>
-        {!single && chosen && (
-          <button type="button" class="everybody" onClick={() => setChosen(null)}>
-            of everybody
-          </button>
-        )}
+        {!single && chosen && <Everybody onPress={() => setChosen(null)} />}
       </div>
       <WaitsTable
         waits={waits}
