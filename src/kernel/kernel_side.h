@@ -88,8 +88,7 @@ class KernelSide {
   // Who is at a packet's other end; nothing where that was too long ago.
   [[nodiscard]] std::optional<pk_peer> peer(uint64_t number) const;
   // What a lock of the kernel is called, or the cache's name, with '&', of whose objects it is a
-  // part;
-  // "" when neither is known.
+  // part; "" when neither is known.
   [[nodiscard]] std::string lock_name(uint64_t address);
   // For which servers work, by place; none where they are not asked for.
   [[nodiscard]] std::span<const pk_client> clients() const;

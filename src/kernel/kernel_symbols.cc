@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -15,6 +14,7 @@
 #include "probe/libbpf_log.h"
 #include "probe/link.h"
 #include "probe/program_loader.h"
+#include "symbol/elf/at_offset.h"
 
 namespace pkprof {
 namespace {
@@ -69,10 +69,7 @@ std::string KernelData::name_of(uint64_t address) {
     symbols_ = load_kernel_symbols(KernelSymbols::Kind::data).value_or(KernelSymbols());
   const KernelSymbol* symbol = symbols_->find(address);
   if (!symbol) return "";
-  char offset[20];
-  std::snprintf(offset, sizeof offset, "+0x%llx",
-                static_cast<unsigned long long>(address - symbol->start));
-  return std::string(symbol->name) + (address == symbol->start ? "" : offset);
+  return at_offset(std::string(symbol->name), address - symbol->start);
 }
 
 Result<KernelSymbols> load_bpf_symbols() {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "symbol/elf/at_offset.h"
 #include "symbol/elf/demangle.h"
 #include "symbol/elf_cache.h"
 #include "symbol/maps.h"
@@ -26,9 +27,7 @@ std::string name_by_place(std::string_view file, uint64_t start) {
   constexpr std::string_view deleted = " (deleted)";
   if (file.ends_with(deleted)) file.remove_suffix(deleted.size());
   file.remove_prefix(file.rfind('/') + 1);  // npos + 1 is 0
-  char place[32];
-  std::snprintf(place, sizeof place, "+0x%llx", static_cast<unsigned long long>(start));
-  return std::string(file) + place;
+  return at_offset(std::string(file), start);
 }
 
 constexpr size_t max_maps_text = size_t{64} << 20;

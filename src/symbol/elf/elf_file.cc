@@ -9,8 +9,8 @@
 #include "symbol/elf/elf_file.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "symbol/elf/at_offset.h"
 #include "symbol/elf/demangle.h"
 #include "symbol/elf/elf_mini_debug.h"
 
@@ -117,11 +117,7 @@ std::string_view ElfFile::function_at(uint64_t vaddr) {
 std::string ElfFile::data_at(uint64_t vaddr) const {
   const FlatRange* range = find_range(data_.ranges(), vaddr);
   if (range == nullptr) return "";
-  std::string name = demangle(data_.name(*range));
-  char offset[20];
-  std::snprintf(offset, sizeof offset, "+0x%llx",
-                static_cast<unsigned long long>(vaddr - range->start));
-  return vaddr == range->start ? name : name + offset;
+  return at_offset(demangle(data_.name(*range)), vaddr - range->start);
 }
 
 std::optional<uint64_t> ElfFile::unnamed_function_at(uint64_t vaddr) const {
