@@ -33,7 +33,8 @@ using test::run_gprof;
 constexpr const char* program_text = R"(
 volatile long sink;
 #ifdef OTHER
-int before(int n) { return 3 * n + 1; }
+#define TEN(x) x x x x x x x x x x
+int before(int n) { TEN(TEN(n = 3 * n + 1; n ^= 5;)) return n; }
 #endif
 __attribute__((noinline)) void burn(int n) { for (long i = 0; i < n * 20000L; ++i) sink += i; }
 void odd(int n);
@@ -63,8 +64,8 @@ class GmonListingTest : public testing::Test {
         "cd '" + directory_ + "' && gcc-12 -pg -O0 " + flags + " -o known known.c 2>&1 && ./known";
     ASSERT_EQ(std::system(command.c_str()), 0);
   }
-  // One whose functions begin elsewhere. In a large program, as this one, some begin where any
-  // other's do.
+  // One long function is where the functions of the first begin. In a large program, as this one
+  // is, some may begin there.
   void build_another() const {
     const std::string command =
         "cd '" + directory_ + "' && gcc-12 -pg -O0 -no-pie -DOTHER -o other known.c 2>&1";
